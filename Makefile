@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Verbs only: each recipe is one script. `make help` tells them.
+
+KERNEL ?= $(shell awk '!/^\#/ && NF { print $$1; exit }' kernels)
+VM ?= uml
+export KERNEL VM LEVELS JOBS DEPTH RUNTIME ROUNDS TESTS KSRC KDIR MIRROR
+
+.PHONY: help bench check modules kernel fetch edit refresh series-check litmus lint clean
+.NOTPARALLEL:
+
+help:
+	@sed -n 's/^#: \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
+
+bench:
+	@scripts/bench.sh "$$KERNEL" "$$VM"
+check:
+	@scripts/check.sh "$$KERNEL"
+lint:
+	@scripts/lint.sh "$$KERNEL"
+litmus:
+	@scripts/litmus.sh "$$KERNEL"
+modules:
+	@scripts/modules.sh "$$KERNEL" "$$VM"
+kernel:
+	@scripts/kernel.sh "$$KERNEL" "$$VM"
+fetch:
+	@scripts/fetch.sh --update "$$KERNEL"
+edit:
+	@scripts/series.sh edit "$$KERNEL"
+refresh:
+	@scripts/series.sh refresh "$$KERNEL"
+clean:
+	rm -rf build
+
+#: md-percpu: Linux md without shared counters on the I/O path
+#:
+#: make bench      random reads on stock and percpu in turn; prints the table,
+#:                 writes build/bench
+#: make check      every quick test; TESTS="010 020" runs only those of tests/md
+#: make lint       the static part of check
+#: make litmus     the memory-model part of check
+#: make modules    both module sets, for the test kernel, or for KDIR=
+#: make kernel     the test kernel for VM=
+#: make fetch      the newest source package of KERNEL=
+#: make edit       the series as commits in build/KERNEL/series, on tag "base"
+#: make refresh    those commits back into patches/, drivers/ and include/
+#: make clean      remove build/; what was downloaded and the test kernels stay
+#:                 in ~/.cache/md-percpu, and can be removed at any time
+#:
+#: Variables, with their defaults:
+#:
+#: KERNEL=7.3      one of the file `kernels`
+#: VM=uml          uml (native speed) or qemu (the x86 code, slow without KVM)
+#: LEVELS="raid0 raid1 raid10 raid5"    bench: which levels
+#: JOBS="1 2"      bench: numbers of fio jobs, each on a CPU of its own
+#: DEPTH=128       bench: queue depth of a job
+#: RUNTIME=2       bench: seconds a run
+#: ROUNDS=5        bench: rounds of stock and percpu; 10 for figures to publish
+#: KSRC=           a kernel tree to use in place of the source package
+#: KDIR=           modules: build folder of the kernel to build for
+#: MIRROR=         Debian mirror; from this machine's apt sources by default
+#:
+#: Missing packages are installed if this runs as root, else named.

@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# check.sh KERNEL: every quick test. The controls of the harness first: guests
+# that must be found failed. Then lint, litmus, the functional tests of tests/md
+# in UML, and the KUnit tests on the x86 kernel in QEMU.
+#
+# TESTS="010 030" in the environment: only those of tests/md. What a guest left
+# is in build/KERNEL/VM/check/TEST. Ends with "N passed, N failed, N skipped";
+# exit status 1 if one failed.
+
+# shellcheck source=scripts/lib.sh
+. "${BASH_SOURCE[0]%/*}/lib.sh"
+
+PASSED=0 FAILED=0 SKIPPED=0
+
+passed()
+{
+	PASSED=$((PASSED + 1))
+	echo "ok - $*"
+}
+
+failed()
+{
+	FAILED=$((FAILED + 1))
+	echo "not ok - $*"
+}
+
+skipped()
+{
+	SKIPPED=$((SKIPPED + 1))
+	echo "ok - $* # SKIP"
+}
+
+# tap COMMAND...: count the results that it prints
+tap()
+{
+	local line plan=0 n=0 bad=$FAILED rc=0 out=$BUILD/tap.out
+
+	"$@" >"$out" || rc=$?
+	while IFS= read -r line; do
+		case $line in
+		1..*) plan=${line#1..} ;;
+		"ok "*) n=$((n + 1)); passed "${line#ok * - }" ;;
+		"not ok "*) n=$((n + 1)); failed "${line#not ok * - }" ;;
+		*) echo "$line" ;;
+		esac
+	done <"$out"
+	((n > 0 && n == plan)) || failed "${1##*/}: $n of $plan results"
+	((rc == 0 || FAILED > bad)) || failed "${1##*/}: exit status $rc"
+}
+
+# word FILE NAME: what a test's head says of itself
+word()
+{
+	sed -n "s/^# $2: //p" "$1" | head -n 1
+}
+
+# control KERNEL FILE: a guest whose verdict is known beforehand
+control()
+{
+	local name=${2##*/} out want got rc=0 set
+
+	name=${name%.sh}
+	out=$BUILD/$1/uml/check/meta-$name
+	want=$(word "$2" expect)
+	set=$(word "$2" 'set')
+	"$TOP/scripts/vm.sh" --out "$out" --timeout "$(word "$2" timeout | grep . || echo 60)" \
+		${set:+--set "$set"} "$1" uml "$2" || rc=$?
+	got=$(<"$out/verdict")
+	case ${want%% *} in
+	pass) set=0 ;;
+	skip) set=4 ;;
+	*) set=1 ;;
+	esac
+	if [[ -n $want && $got == "$want"* && $rc == "$set" ]]; then
+		passed "control $name: $got"
+	else
+		failed "control $name: '$got' and status $rc, but '$want' was expected"
+	fi
+}
+
+# functional KERNEL VM FILE
+functional()
+{
+	local name=${3##*/} out line t0=$SECONDS rc=0 bad=$FAILED
+
+	name=${name%.sh}
+	out=$BUILD/$1/$2/check/$name
+	log "$2: $name: $(sed -n 's/^# This test will //p' "$3" | head -n 1)..."
+	"$TOP/scripts/vm.sh" --out "$out" --timeout 420 --set VARIANT=percpu "$1" "$2" "$3" || rc=$?
+	while IFS= read -r line; do
+		case $line in
+		"ok "*) passed "$2 $name: ${line#ok * }" ;;
+		"not ok "*) failed "$2 $name: ${line#not ok * }" ;;
+		esac
+	done < <(cat "$out/results/ktap" 2>/dev/null)
+	case $rc in
+	0) ;;
+	4) skipped "$2 $name: $(<"$out/verdict")" ;;
+	*)
+		((FAILED > bad)) || failed "$2 $name: $(<"$out/verdict")"
+		echo "# $(<"$out/verdict"); see ${out#"$TOP"/}/console, whose end is:"
+		tail -n 25 "$out/console" | sed 's/^/# /'
+		;;
+	esac
+	echo "# $2 $name: $((SECONDS - t0)) s"
+}
+
+main()
+{
+	local kernel file t vm tests=()
+
+	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
+	kernel=${1:?which kernel?}
+	kernel_check "$kernel"
+	for t in ${TESTS:-}; do
+		file=$(find "$TOP/tests/md" -name "$t*.sh")
+		[[ -f $file ]] || die "TESTS: $t is not one test of tests/md: $(cd "$TOP/tests/md" && echo *.sh)"
+		tests+=("$file")
+	done
+
+	need_build
+	need_vm qemu
+	for vm in uml qemu; do
+		"$TOP/scripts/modules.sh" "$kernel" "$vm" >/dev/null
+		"$TOP/scripts/guest.sh" "$kernel" "$vm" >/dev/null
+	done
+
+	if ((${#tests[@]} == 0)); then
+		tests=("$TOP"/tests/md/*.sh)
+		for file in "$TOP"/tests/meta/*.sh; do
+			control "$kernel" "$file"
+		done
+		((FAILED == 0)) || die "the harness does not see failures: nothing below could be trusted"
+		log lint
+		tap "$TOP/scripts/lint.sh" "$kernel"
+		log litmus
+		tap "$TOP/scripts/litmus.sh" "$kernel"
+		functional "$kernel" qemu "$TOP/tests/md/060-kunit.sh"
+	fi
+	for file in "${tests[@]}"; do
+		functional "$kernel" uml "$file"
+	done
+
+	log "$(du -sh "$BUILD" | cut -f1) in build/"
+	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+	((FAILED == 0))
+}
+
+main "$@"

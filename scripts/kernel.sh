@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# kernel.sh KERNEL VM: build the test kernel for VM (uml or qemu) from the
+# kernel's source and tests/kernel, and print its folder: linux (the image to
+# boot), build (what modules are built against), root (its modules, installed).
+# It is cached by the content of all that it is made from.
+
+# shellcheck source=scripts/lib.sh
+. "${BASH_SOURCE[0]%/*}/lib.sh"
+
+# source_id TREE: what tells one source from another
+source_id()
+{
+	if [[ $1 == "$CACHE"/* ]]; then
+		echo "$1"
+	elif git -C "$1" rev-parse HEAD 2>/dev/null; then
+		git -C "$1" diff HEAD | sha256sum
+	else
+		# A bare tree: the newest files tell, as they tell make.
+		find "$1" -type f -printf '%T@ %p\n' | sort -n | tail -n 5
+	fi
+}
+
+# merge_config SRC OUT VM: tinyconfig and the fragments; each line must hold
+merge_config()
+{
+	local src=$1 out=$2 arch=$3 line bad=()
+	local frags=("$TOP/tests/kernel/base.config" "$TOP/tests/kernel/$4.config")
+	local mk=(make -C "$src" "O=$out" "ARCH=$arch")
+
+	"${mk[@]}" tinyconfig &&
+		"$src/scripts/kconfig/merge_config.sh" -m -O "$out" "$out/.config" "${frags[@]}" &&
+		"${mk[@]}" olddefconfig || return
+	while read -r line; do
+		case $line in
+		CONFIG_*=n) line="# ${line%=n} is not set" ;;
+		CONFIG_* | '# CONFIG_'*' is not set') ;;
+		*) continue ;;
+		esac
+		grep -qxF -- "$line" "$out/.config" && continue
+		# What the kernel does not even offer is not set either.
+		[[ $line != '# '* ]] || ! grep -qE "^${line:2:-11}=" "$out/.config" && continue
+		bad+=("$line")
+	done < <(cat "${frags[@]}")
+	((${#bad[@]} == 0)) || {
+		echo "options that the kernel's configuration dropped:"
+		printf '  %s\n' "${bad[@]}"
+		return 1
+	}
+}
+
+main()
+{
+	local kernel vm src arch key dir out target patch mk
+
+	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
+	kernel=${1:?which kernel?}
+	vm=${2:?which VM?}
+	kernel_check "$kernel"
+	vm_check "$vm"
+	need_build
+	src=$("$TOP/scripts/fetch.sh" "$kernel")
+	[[ ! -e $src/.config && ! -d $src/include/config ]] ||
+		die "$src has been built in place; run there: make mrproper"
+	case $vm in
+	uml) arch=um target=linux ;;
+	qemu) arch=x86_64 target=arch/x86/boot/bzImage ;;
+	esac
+
+	key=$({
+		source_id "$src"
+		gcc --version
+		cat "$TOP/scripts/kernel.sh" "$TOP/tests/kernel/"{base,"$vm"}.config
+		find "$TOP/tests/kernel/$vm" -name '*.patch' 2>/dev/null | sort | xargs -r cat
+	} | sha256sum | cut -c1-12)
+	dir=$CACHE/kernel/$kernel-$vm-$key
+	lock "kernel-$vm"
+	if [[ -e $dir/.done ]]; then
+		echo "$dir"
+		return
+	fi
+
+	log "building the $vm test kernel from ${src} (about 5 minutes on two cores)"
+	out=$dir/build
+	mkdir -p "$out"
+	if [[ -d $TOP/tests/kernel/$vm ]]; then
+		rm -rf "$dir/src"
+		log "patching a copy of the source for $vm"
+		cp -al "$src" "$dir/src" 2>/dev/null || {
+			rm -rf "$dir/src"
+			cp -a "$src" "$dir/src"
+		}
+		rm -rf "$dir/src/.git"
+		src=$dir/src
+		for patch in "$TOP/tests/kernel/$vm"/*.patch; do
+			GIT_CEILING_DIRECTORIES=$dir git -C "$src" apply --whitespace=nowarn "$patch" ||
+				die "${patch#"$TOP"/} does not apply to $src"
+		done
+	fi
+	run_logged "$dir/config.log" "configuring the $vm kernel" merge_config "$src" "$out" "$arch" "$vm"
+	mk=(make -C "$src" "O=$out" "ARCH=$arch" "-j$NCPU")
+	run_logged "$dir/build.log" "building the $vm kernel" "${mk[@]}"
+	rm -rf "$dir/root"
+	run_logged "$dir/install.log" "installing the $vm kernel's modules" \
+		"${mk[@]}" modules_install "INSTALL_MOD_PATH=$dir/root" DEPMOD=true
+	cp "$out/$target" "$dir/linux"
+	touch "$dir/.done"
+	log "the $vm test kernel is ready"
+	echo "$dir"
+}
+
+main "$@"

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Sourced by every script: paths, messages, the table of kernels, host
+# packages, and an apt configuration of the project's own.
+
+set -Eeuo pipefail
+shopt -s inherit_errexit
+trap 'printf "%s: error: status %s from: %s (%s:%s)\n" "$SELF" "$?" "$BASH_COMMAND" "${BASH_SOURCE[0]##*/}" "$LINENO" >&2' ERR
+
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+BUILD=$TOP/build
+CACHE=${XDG_CACHE_HOME:-${HOME:?}/.cache}/md-percpu
+# shellcheck disable=SC2034 # for the scripts
+NCPU=$(nproc)
+SELF=${0##*/}
+export LC_ALL=C
+umask 022
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# The steps of one command share one clock, however many scripts it takes.
+export MD_PERCPU_T0=${MD_PERCPU_T0:-$(date +%s)}
+
+die()
+{
+	printf '%s: error: %s\n' "$SELF" "$*" >&2
+	exit 1
+}
+
+warn()
+{
+	printf '%s: warning: %s\n' "$SELF" "$*" >&2
+}
+
+# log STEP...: one line of progress with the time since the command began
+log()
+{
+	local t=$(($(date +%s) - MD_PERCPU_T0))
+
+	printf '[%3d:%02d] %s\n' $((t / 60)) $((t % 60)) "$*" >&2
+}
+
+# usage: print the comment at the head of the script, for --help
+usage()
+{
+	sed -n '/^#!/d; /SPDX/d; /^#/!q; s/^# \{0,1\}//; p' "$0"
+}
+
+# run_logged LOG WHAT COMMAND...: the output into LOG, its end shown on failure.
+# Meanwhile say every 20 seconds that it goes on. The command is in the
+# foreground, so that Ctrl-C reaches it.
+run_logged()
+{
+	local log=$1 what=$2 ticker rc=0
+
+	shift 2
+	mkdir -p "${log%/*}"
+	tick "$log" "$what" &
+	ticker=$!
+	("$@") >"$log" 2>&1 || rc=$?
+	kill $ticker 2>/dev/null || true
+	wait $ticker 2>/dev/null || true
+	((rc == 0)) && return 0
+	tail -n 15 "$log" >&2
+	! grep -q 'No space left on device' "$log" ||
+		die "$what failed: the disk is full ($(df -Ph "${log%/*}" | awk 'END { print $4 " free on " $6 }'))"
+	die "$what failed; the whole log is $log"
+}
+
+tick()
+{
+	local t0=$SECONDS next=20
+
+	while sleep 1 && kill -0 $$ 2>/dev/null; do
+		((SECONDS - t0 >= next)) || continue
+		log "... $2: $((SECONDS - t0)) s, $(wc -l <"$1") lines of log"
+		((next += 20))
+	done
+}
+
+### Kernels
+
+kernel_names()
+{
+	awk '!/^#/ && NF { print $1 }' "$TOP/kernels"
+}
+
+kernel_primary()
+{
+	kernel_names | head -n 1
+}
+
+# kernel_field NAME COLUMN
+kernel_field()
+{
+	awk -v n="$1" -v c="$2" '!/^#/ && $1 == n { print $c }' "$TOP/kernels"
+}
+
+kernel_check()
+{
+	kernel_names | grep -qxF -- "$1" ||
+		die "KERNEL=$1 is not one of: $(kernel_names | xargs)"
+}
+
+vm_check()
+{
+	case $1 in
+	uml | qemu) ;;
+	*) die "VM=$1 is not one of: uml qemu" ;;
+	esac
+}
+
+# levels_check "LEVELS"
+levels_check()
+{
+	local l
+
+	[[ -n ${1// /} ]] || die "LEVELS is empty: name some of raid0 raid1 raid10 raid5"
+	for l in $1; do
+		case $l in
+		raid0 | raid1 | raid10 | raid5) ;;
+		*) die "LEVELS: $l is not one of: raid0 raid1 raid10 raid5" ;;
+		esac
+	done
+}
+
+# number_check NAME VALUE MIN MAX
+number_check()
+{
+	if [[ ! $2 =~ ^(0|[1-9][0-9]{0,8})$ ]] || (($2 < $3 || $2 > $4)); then
+		die "$1=$2 is not a whole number from $3 to $4"
+	fi
+}
+
+### Host packages
+
+# need COMMAND-OR-FILE:PACKAGE...: install what is missing as root, else name it
+need()
+{
+	local item what missing=()
+
+	for item; do
+		what=${item%%:*}
+		if [[ $what == /* ]]; then
+			[[ -e $what ]] || missing+=("${item#*:}")
+		else
+			PATH=$PATH:/usr/sbin:/sbin command -v "$what" >/dev/null ||
+				missing+=("${item#*:}")
+		fi
+	done
+	((${#missing[@]})) || return 0
+	command -v apt-get >/dev/null ||
+		die "these Debian packages (or what they hold) are missing: ${missing[*]}"
+	((EUID == 0)) ||
+		die "packages are missing; run: sudo apt-get install --no-install-recommends ${missing[*]}"
+	log "installing packages: ${missing[*]}"
+	mkdir -p "$BUILD"
+	run_logged "$BUILD/apt-get.log" "installing ${missing[*]}" install_packages "${missing[@]}"
+}
+
+install_packages()
+{
+	local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120)
+
+	# The lists that are there may be absent or old: ask for them only then.
+	"${apt[@]}" install --yes --no-install-recommends "$@" && return
+	"${apt[@]}" update &&
+		"${apt[@]}" install --yes --no-install-recommends "$@"
+}
+
+need_build()
+{
+	need gcc:gcc make:make flex:flex bison:bison bc:bc cpio:cpio depmod:kmod \
+		git:git perl:perl xz:xz-utils python3:python3 \
+		/usr/include/stdlib.h:libc6-dev /usr/include/gelf.h:libelf-dev
+}
+
+need_vm()
+{
+	need fio:fio mdadm:mdadm busybox:busybox dmsetup:dmsetup mkfs.ext4:e2fsprogs cpio:cpio \
+		setpriv:util-linux
+	[[ $1 != qemu ]] || need qemu-system-x86_64:qemu-system-x86
+}
+
+### Debian's archive, through an apt configuration of the project's own
+
+mirror()
+{
+	local uri
+
+	if [[ -n ${MIRROR:-} ]]; then
+		echo "${MIRROR%/}"
+		return
+	fi
+	uri=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list \
+		/etc/apt/sources.list.d/*.sources 2>/dev/null |
+		sed -nE 's/^deb (\[[^]]*\] *)?([^ ]+) .*/\2/p; s/^URIs: *([^ ]+).*/\1/p' |
+		grep -E '^[a-z+]+:.*/debian/?$' | head -n 1) || true
+	[[ -n $uri ]] ||
+		die "no Debian mirror in this machine's apt sources: name one with MIRROR="
+	echo "${uri%/}"
+}
+
+# apt_own "SUITES" APT-TOOL ARGS...: with the project's own sources and lists
+apt_own()
+{
+	local suites=$1 tool=$2 base key suite conf
+
+	shift 2
+	key=/usr/share/keyrings/debian-archive-keyring.gpg
+	[[ -e $key ]] || die "$key is missing: install debian-archive-keyring"
+	base=$CACHE/apt/${suites// /+}
+	conf=$base/apt.conf
+	mkdir -p "$base/lists/partial" "$base/archives/partial"
+	for suite in $suites; do
+		echo "deb [signed-by=$key] $(mirror) $suite main"
+	done >"$base/sources.list"
+	cat >"$conf" <<-END
+		Dir::Etc::SourceList "$base/sources.list";
+		Dir::Etc::SourceParts "/dev/null";
+		Dir::State::Lists "$base/lists";
+		Dir::Cache "$base";
+		APT::Sandbox::User "root";
+		Acquire::Languages "none";
+		Acquire::Retries "3";
+	END
+	APT_CONFIG=$conf "$tool" "$@"
+}
+
+apt_own_update()
+{
+	log "reading the package lists of: $1"
+	run_logged "$CACHE/apt/update.log" "reading the package lists (no network, or MIRROR=$(mirror) does not carry $1?)" \
+		apt_own "$1" apt-get --error-on=any update
+}
+
+# apt_own_version "SUITES" PACKAGE: the candidate's version
+apt_own_version()
+{
+	apt_own "$1" apt-cache policy "$2" | awk '$1 == "Candidate:" { print $2 }'
+}
+
+# apt_own_download "SUITES" DIR PACKAGE...: the .deb files into DIR
+apt_own_download()
+{
+	local suites=$1 dir=$2
+
+	shift 2
+	mkdir -p "$dir"
+	log "downloading: $*"
+	(cd "$dir" && run_logged "$CACHE/apt/download.log" "downloading $*" \
+		apt_own "$suites" apt-get download "$@")
+}
+
+### Small things
+
+# sync_tree FROM TO: make TO like FROM; what is equal keeps its time stamp
+sync_tree()
+{
+	local f
+
+	mkdir -p "$2"
+	(cd "$2" && find . -type f) | while read -r f; do
+		[[ -e $1/$f ]] || rm -f "$2/$f"
+	done
+	(cd "$1" && find . -type f) | while read -r f; do
+		cmp -s "$1/$f" "$2/$f" && continue
+		mkdir -p "$2/${f%/*}"
+		cp "$1/$f" "$2/$f"
+	done
+}
+
+# lock NAME: one command at a time; the lock goes when the process ends
+lock()
+{
+	mkdir -p "$CACHE"
+	exec {LOCK_FD}>"$CACHE/$1.lock"
+	flock --nonblock "$LOCK_FD" && return
+	log "waiting for another run that builds the same ($1)"
+	flock "$LOCK_FD"
+}

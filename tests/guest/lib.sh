@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# For the jobs that run in the guest: KTAP, the two module sets, disks, arrays.
+# A command that should work is run by `try`, what is to be found out by `ok`.
+
+MD_MODULES="md_pending_kunit dm_raid raid456 raid10 raid1 raid0 linear md_mod"
+KTAP=/results/ktap
+NR=0
+
+# plan N: how many results there will be
+plan()
+{
+	echo "KTAP version 1" | tee -a $KTAP
+	echo "1..$1" | tee -a $KTAP
+}
+
+# result WORD DESCRIPTION
+result()
+{
+	NR=$((NR + 1))
+	echo "$1 $NR $2" | tee -a $KTAP
+}
+
+# ok DESCRIPTION COMMAND...: a result, by the command's exit status
+ok()
+{
+	local what="$1"
+
+	shift
+	if "$@"; then
+		result ok "$what"
+	else
+		result "not ok" "$what"
+		echo "# failed: $*"
+	fi
+}
+
+# skip_all REASON: this job cannot run here
+skip_all()
+{
+	echo "$*" >/results/skip
+	exit 4
+}
+
+# try COMMAND...: it must work, or nothing that follows means anything
+try()
+{
+	"$@" && return
+	echo "# failed, giving up: $*"
+	result "not ok" "$1 works"
+	cat /proc/mdstat
+	dmesg | tail -n 20
+	exit 1
+}
+
+# until_true SECONDS COMMAND...: poll; false when the time is over
+until_true()
+{
+	local end
+
+	end=$(($(date +%s) + $1))
+	shift
+	until "$@"; do
+		[ "$(date +%s)" -lt $end ] || return 1
+		usleep 50000
+	done
+}
+
+# md_use stock|percpu: the set that modprobe and the kernel find from now on
+md_use()
+{
+	md_unload || return
+	rm -f "/lib/modules/$(uname -r)"
+	ln -s "/md/$1/lib/modules/$(uname -r)" "/lib/modules/$(uname -r)"
+}
+
+# md_unload: no md module is left, or false
+md_unload()
+{
+	local m
+
+	for m in $MD_MODULES; do
+		grep -q "^$m " /proc/modules || continue
+		rmmod "$m" || return
+	done
+}
+
+# ramdisks N MB
+ramdisks()
+{
+	grep -q '^brd ' /proc/modules && { rmmod brd || return; }
+	modprobe brd rd_nr="$1" rd_size=$(($2 * 1024))
+}
+
+# create LEVEL DEVICES-AND-OPTIONS...: /dev/md0, or false
+create()
+{
+	local level=$1
+
+	shift
+	mdadm --quiet --create /dev/md0 --run --level="$level" "$@" >/tmp/mdadm.log 2>&1 ||
+		{ cat /tmp/mdadm.log; return 1; }
+}
+
+# stop: /dev/md0 is no more; mdadm and the block layer may hold it for a moment
+stop()
+{
+	until_true 10 mdadm --quiet --stop /dev/md0 2>/dev/null
+}
+
+# md FILE [VALUE]: read or write an attribute of md0
+md()
+{
+	if [ $# = 1 ]; then
+		cat "/sys/block/md0/md/$1"
+	else
+		echo "$2" >"/sys/block/md0/md/$1"
+	fi
+}
+
+md_is()
+{
+	[ "$(md "$1")" = "$2" ]
+}
+
+# idle SECONDS: resync, recovery and reshape are over
+idle()
+{
+	until_true "$1" md_is sync_action idle
+}

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash disable=SC1091
+# expect: pass
+. /lib.sh
+plan 2
+ok "true is true" true
+ok "md can be loaded" modprobe md-mod
