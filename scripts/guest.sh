@@ -36,7 +36,7 @@ copy_modules()
 	release=$(<"$2/build/include/config/kernel.release")
 	to=$1/md/$4/lib/modules/$release
 	mkdir -p "$to/md"
-	cp -r "$2/root/lib/modules/$release"/{kernel,modules.builtin,modules.order} "$to/"
+	cp -r "$2/root/lib/modules/$release"/{kernel,modules.builtin,modules.builtin.modinfo,modules.order} "$to/"
 	# The test kernel's own md modules are left out: there is one set a tree.
 	find "$to/kernel/drivers/md" \( -name 'md-*.ko' -o -name 'raid*.ko' -o \
 		-name 'linear.ko' -o -name 'dm-raid.ko' \) -delete
@@ -72,6 +72,7 @@ main()
 		copy_modules "$root" "$kdir" "$set" "$variant"
 	done
 	cp "$TOP"/tests/guest/* "$root/"
+	chmod 755 "$root/init"
 	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) >"$out.tmp"
 	mv "$out.tmp" "$out"
 	echo "$out"

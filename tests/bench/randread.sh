@@ -42,13 +42,6 @@ measure()
 	done
 }
 
-# disks N: the options that make an array of the first N ramdisks
-disks()
-{
-	echo "--raid-devices=$1"
-	seq -f /dev/ram%g 0 $(($1 - 1))
-}
-
 # shellcheck disable=SC2046 # disks() gives words
 # one ROUND LEVEL VARIANT: make the array, measure, take it away
 one()
@@ -56,10 +49,10 @@ one()
 	md_use "$3" || exit
 	case $2 in
 	brd) measure "$1" "$2" "$3" /dev/ram0; return ;;
-	raid0) create 0 --chunk=64 $(disks 3) ;;
-	raid1) create 1 --assume-clean --bitmap=none $(disks 2) ;;
-	raid10) create 10 --assume-clean --bitmap=none --chunk=64 $(disks 4) ;;
-	raid5) create 5 --assume-clean --bitmap=none --chunk=64 $(disks 3) ;;
+	raid0) create 0 --chunk=64 --raid-devices=3 $(disks 3) ;;
+	raid1) create 1 --assume-clean --bitmap=none --raid-devices=2 $(disks 2) ;;
+	raid10) create 10 --assume-clean --bitmap=none --chunk=64 --raid-devices=4 $(disks 4) ;;
+	raid5) create 5 --assume-clean --bitmap=none --chunk=64 --raid-devices=3 $(disks 3) ;;
 	esac || exit
 	measure "$1" "$2" "$3" /dev/md0
 	stop || { echo "cannot stop the array"; exit 1; }

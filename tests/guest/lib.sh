@@ -7,6 +7,8 @@
 MD_MODULES="md_pending_kunit dm_raid raid456 raid10 raid1 raid0 linear md_mod"
 KTAP=/results/ktap
 NR=0
+# There is no udevd: dmsetup makes its nodes itself.
+export DM_DISABLE_UDEV=1
 
 # plan N: how many results there will be
 plan()
@@ -22,7 +24,8 @@ result()
 	echo "$1 $NR $2" | tee -a $KTAP
 }
 
-# ok DESCRIPTION COMMAND...: a result, by the command's exit status
+# ok DESCRIPTION COMMAND...: a result, by the command's exit status, which it
+# returns: `|| exit` where the rest would mean nothing
 ok()
 {
 	local what="$1"
@@ -33,6 +36,7 @@ ok()
 	else
 		result "not ok" "$what"
 		echo "# failed: $*"
+		return 1
 	fi
 }
 
@@ -70,6 +74,7 @@ until_true()
 # md_use stock|percpu: the set that modprobe and the kernel find from now on
 md_use()
 {
+	[ -d "/md/$1" ] || { echo "# there is no set $1"; return 1; }
 	md_unload || return
 	rm -f "/lib/modules/$(uname -r)"
 	ln -s "/md/$1/lib/modules/$(uname -r)" "/lib/modules/$(uname -r)"
@@ -91,6 +96,12 @@ ramdisks()
 {
 	grep -q '^brd ' /proc/modules && { rmmod brd || return; }
 	modprobe brd rd_nr="$1" rd_size=$(($2 * 1024))
+}
+
+# disks N: the first N ramdisks
+disks()
+{
+	seq 0 $(($1 - 1)) | sed 's|^|/dev/ram|'
 }
 
 # create LEVEL DEVICES-AND-OPTIONS...: /dev/md0, or false

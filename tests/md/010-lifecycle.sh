@@ -10,7 +10,7 @@
 # data write|read: random data with checksums over the whole array, or find it
 data()
 {
-	fio --name=data --filename=/dev/md0 --rw=randwrite --bs=16k --size=24m \
+	fio --eta=never --name=data --filename=/dev/md0 --rw=randwrite --bs=16k --size=24m \
 		--ioengine=libaio --iodepth=16 --direct=1 --verify=crc32c \
 		--verify_fatal=1 "$2" --output=/tmp/fio.log || { cat /tmp/fio.log; false; }
 }
@@ -21,9 +21,9 @@ lifecycle()
 	local level=$1 n=$2 disks
 
 	shift 2
-	disks=$(seq -f /dev/ram%g 0 $((n - 1)))
+	disks=$(disks "$n")
 	# shellcheck disable=SC2086 # a list
-	ok "raid$level: create" create "$level" "$@" --raid-devices="$n" $disks
+	ok "raid$level: create" create "$level" "$@" --raid-devices="$n" $disks || exit
 	ok "raid$level: write" data write --do_verify=1
 	if [ "$level" != 0 ]; then
 		idle 60
@@ -35,9 +35,9 @@ lifecycle()
 		ok "raid$level: recovery ends" idle 60
 		ok "raid$level: not degraded" md_is degraded 0
 	fi
-	ok "raid$level: stop" stop
+	ok "raid$level: stop" stop || exit
 	# shellcheck disable=SC2086 # a list
-	ok "raid$level: assemble" mdadm --quiet --assemble /dev/md0 $disks
+	ok "raid$level: assemble" mdadm --quiet --assemble /dev/md0 $disks || exit
 	ok "raid$level: the data is there" data read --verify_only=1
 	if [ "$level" != 0 ]; then
 		echo check >/sys/block/md0/md/sync_action

@@ -9,12 +9,11 @@
 
 SECONDS_EACH=4
 
-# load: random reads and verified writes until the file /tmp/over is there
+# load: random reads and verified writes
 load()
 {
-	rm -f /tmp/over
-	fio --output=/tmp/fio.log --filename=/dev/md0 --direct=1 --ioengine=libaio --bs=4k \
-		--trigger-file=/tmp/over --time_based --runtime=120 \
+	fio --eta=never --output=/tmp/fio.log --filename=/dev/md0 --direct=1 --ioengine=libaio --bs=4k \
+		--time_based --runtime=120 \
 		--name=read --rw=randread --iodepth=32 --size=24m \
 		--name=write --rw=randwrite --iodepth=8 --offset=24m --size=8m \
 		--verify=crc32c --verify_backlog=64 --verify_fatal=1 &

@@ -12,9 +12,9 @@ TRACE=/sys/kernel/tracing
 
 load()
 {
-	fio --output=/tmp/fio.log --name=read --filename=/dev/md0 --direct=1 \
+	fio --eta=never --output=/tmp/fio.log --name=read --filename=/dev/md0 --direct=1 \
 		--ioengine=libaio --bs=4k --rw=randread --iodepth=32 --size=16m \
-		--time_based --runtime=300 --verify=crc32c --do_verify=0 &
+		--time_based --runtime=300 &
 	LOAD=$!
 	usleep 300000
 }

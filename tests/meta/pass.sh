@@ -4,4 +4,5 @@
 . /lib.sh
 plan 2
 ok "true is true" true
+md_use percpu
 ok "md can be loaded" modprobe md-mod
