@@ -17,12 +17,16 @@
  * reference. No fence is needed on the side of the I/O. The switch does have a
  * grace period only if it starts in percpu mode: so the owner keeps the object
  * in percpu mode whenever I/O is let in without a fence, or issues one.
- * tests/litmus: md-pending-close-vs-get, md-pending-drain-vs-put.
+ * tests/litmus: md-pending-close-vs-get.
  *
  * D and E, below: the confirmation of a switch is a callback that nobody's
- * lock covers, and writes the mode. A later change of mode waits for it in
- * percpu_ref, on a plain load of a pointer that the callback clears after it
- * returns. tests/litmus: md-pending-confirm-vs-set.
+ * lock covers; it writes the mode and reads the reason. A later change of mode
+ * waits for it in percpu_ref, on a load of a pointer that is cleared after the
+ * callback has returned, and writes both.
+ * tests/litmus: md-pending-confirm-vs-set, md-pending-confirm-vs-why.
+ *
+ * F, in md_pending_is_zero(): whoever sees zero sees what was done before the
+ * puts. tests/litmus: md-pending-drain-vs-put, md-pending-zero-vs-put.
  */
 #include <linux/export.h>
 #include <linux/ktime.h>
@@ -35,7 +39,7 @@
 static void md_pending_set_mode(struct md_pending *pending,
 				enum md_pending_mode mode, u64 ns)
 {
-	enum md_pending_mode from = pending->mode;
+	enum md_pending_mode from = READ_ONCE(pending->mode);
 
 	WRITE_ONCE(pending->mode, mode);
 	trace_md_pending_switch(pending, from, mode, ns);
@@ -49,10 +53,11 @@ static void md_pending_confirm(struct percpu_ref *ref)
 	md_pending_set_mode(pending, MD_PENDING_ATOMIC,
 			    ktime_get_ns() - pending->start);
 	/*
-	 * D: the mode before percpu_ref's note that the switch is over. Pairs
-	 * with E in md_pending_set_percpu().
+	 * D: all of the above, the loads of the tracepoint too, before
+	 * percpu_ref's note that the switch is over. Pairs with E in
+	 * md_pending_set_percpu().
 	 */
-	smp_wmb();
+	smp_mb();
 }
 
 /**
@@ -94,8 +99,9 @@ EXPORT_SYMBOL_GPL(md_pending_init);
  * md_pending_exit - free what md_pending_init() made
  * @pending: initialised, or zeroed memory
  *
- * The caller has made sure that no I/O can begin to use the object, and that
- * each put has been called; it need not have returned.
+ * The caller has made sure that no I/O can begin to use the object and, by
+ * md_pending_is_zero() or otherwise, that each reference has been put; the puts
+ * need not have returned.
  *
  * Sleeps for a grace period, or two if not in atomic mode: callers that have
  * many call md_pending_set_atomic_async() on all of them first. Called by the
@@ -103,7 +109,7 @@ EXPORT_SYMBOL_GPL(md_pending_init);
  */
 void md_pending_exit(struct md_pending *pending)
 {
-	if (!pending->name)
+	if (!md_pending_initialized(pending))
 		return;
 
 	md_pending_set_atomic(pending, "exit");
@@ -114,7 +120,8 @@ void md_pending_exit(struct md_pending *pending)
 	 * period waits for both.
 	 */
 	synchronize_rcu();
-	WARN_ON_ONCE(!md_pending_is_zero(pending));
+	if (WARN_ON_ONCE(!md_pending_is_zero(pending)))
+		return; /* rather leak it than have it used when freed */
 	percpu_ref_exit(&pending->ref);
 	pending->name = NULL;
 }
@@ -130,7 +137,7 @@ EXPORT_SYMBOL_GPL(md_pending_exit);
  */
 void md_pending_set_percpu(struct md_pending *pending, const char *why)
 {
-	if (pending->mode == MD_PENDING_PERCPU)
+	if (READ_ONCE(pending->mode) == MD_PENDING_PERCPU)
 		return;
 
 	/* E: waits for the end of a switch. Pairs with D, the confirmation. */
@@ -150,7 +157,7 @@ EXPORT_SYMBOL_GPL(md_pending_set_percpu);
  */
 void md_pending_set_atomic_async(struct md_pending *pending, const char *why)
 {
-	if (pending->mode != MD_PENDING_PERCPU)
+	if (READ_ONCE(pending->mode) != MD_PENDING_PERCPU)
 		return;
 
 	pending->why = why;

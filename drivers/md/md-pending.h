@@ -70,6 +70,19 @@ void md_pending_set_atomic_async(struct md_pending *pending, const char *why);
 void md_pending_set_atomic(struct md_pending *pending, const char *why);
 
 /**
+ * md_pending_initialized - is there something to be torn down
+ * @pending: initialised, or zeroed memory
+ *
+ * For the owner's error paths.
+ *
+ * Return: true between md_pending_init() and md_pending_exit().
+ */
+static inline bool md_pending_initialized(const struct md_pending *pending)
+{
+	return pending->name;
+}
+
+/**
  * md_pending_get - an I/O begins to use the object
  * @pending: what to count
  *
@@ -87,9 +100,9 @@ static inline void md_pending_get(struct md_pending *pending)
  * @pending: what was counted by md_pending_get()
  *
  * Any context, any CPU. Does not sleep, but calls the release function if this
- * was the last reference in atomic mode. What the caller did before is done
- * for whoever sees md_pending_is_zero() afterwards. @pending may be gone on
- * return, unless something else holds it.
+ * was the last reference in atomic mode. What the caller did before is seen by
+ * whoever sees md_pending_is_zero() afterwards. @pending may be gone on return,
+ * unless something else holds it.
  */
 static inline void md_pending_put(struct md_pending *pending)
 {
@@ -107,7 +120,15 @@ static inline void md_pending_put(struct md_pending *pending)
  */
 static inline bool md_pending_is_zero(struct md_pending *pending)
 {
-	return percpu_ref_is_zero(&pending->ref);
+	if (!percpu_ref_is_zero(&pending->ref))
+		return false;
+	/*
+	 * F: what was done before the puts is seen after this. Pairs with the
+	 * full barrier of percpu_ref_put() in atomic mode; in percpu mode the
+	 * grace period does it. tests/litmus: md-pending-zero-vs-put.
+	 */
+	smp_acquire__after_ctrl_dep();
+	return true;
 }
 
 /**

@@ -53,6 +53,13 @@ static bool pending_wait_zero(struct pending_ctx *ctx)
 				  10 * HZ);
 }
 
+/* Wait for the release function to have been called @n times: it comes after. */
+static bool pending_wait_released(struct pending_ctx *ctx, int n)
+{
+	return wait_event_timeout(ctx->wait, atomic_read(&ctx->released) >= n,
+				  10 * HZ);
+}
+
 /* Run @fn on each CPU in turn. Return: how many there are. */
 static int pending_on_each_cpu(smp_call_func_t fn, struct pending_ctx *ctx)
 {
@@ -122,8 +129,9 @@ static void pending_never_zero_in_percpu_mode(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, MD_PENDING_PERCPU, md_pending_mode(&ctx->pending));
 
 	md_pending_set_atomic(&ctx->pending, "test");
-	KUNIT_EXPECT_EQ(test, MD_PENDING_ATOMIC, md_pending_mode(&ctx->pending));
 	KUNIT_EXPECT_TRUE(test, pending_wait_zero(ctx));
+	KUNIT_EXPECT_EQ(test, MD_PENDING_ATOMIC, md_pending_mode(&ctx->pending));
+	KUNIT_EXPECT_TRUE(test, pending_wait_released(ctx, 1));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ctx->released));
 }
 
@@ -153,23 +161,30 @@ static void pending_sums_over_cpus(struct kunit *test)
 static void pending_switch_waits_for_readers(struct kunit *test)
 {
 	struct pending_ctx *ctx = test->priv;
+	enum md_pending_mode mode;
+	int released;
+	bool zero;
 
 	md_pending_set_percpu(&ctx->pending, "test");
 	atomic_set(&ctx->released, 0);
 	rcu_read_lock();
 	md_pending_set_atomic_async(&ctx->pending, "test");
 	mdelay(50);
-	KUNIT_EXPECT_EQ(test, MD_PENDING_SWITCHING, md_pending_mode(&ctx->pending));
-	KUNIT_EXPECT_FALSE(test, md_pending_is_zero(&ctx->pending));
+	mode = md_pending_mode(&ctx->pending);
+	zero = md_pending_is_zero(&ctx->pending);
 	/* Gets and puts do not care. */
 	md_pending_get(&ctx->pending);
 	md_pending_put(&ctx->pending);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&ctx->released));
+	released = atomic_read(&ctx->released);
 	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, MD_PENDING_SWITCHING, mode);
+	KUNIT_EXPECT_FALSE(test, zero);
+	KUNIT_EXPECT_EQ(test, 0, released);
 
 	/* Nobody asks again: the release function tells. */
 	KUNIT_EXPECT_TRUE(test, pending_wait_zero(ctx));
 	KUNIT_EXPECT_EQ(test, MD_PENDING_ATOMIC, md_pending_mode(&ctx->pending));
+	KUNIT_EXPECT_TRUE(test, pending_wait_released(ctx, 1));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&ctx->released));
 }
 
@@ -218,6 +233,8 @@ static void pending_exits_in_any_mode(struct kunit *test)
  * The protocol at the top of md-pending.c: readers on every CPU come and go, in
  * the manner of an I/O; whoever has closed and drained must be alone.
  */
+#define PENDING_DRAINS	50
+
 struct pending_door {
 	struct pending_ctx	*ctx;
 	bool			closed;
@@ -274,8 +291,8 @@ static void pending_drain_excludes_readers(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, n, num_online_cpus());
 
-	end = jiffies + 2 * HZ;
-	while (time_before(jiffies, end)) {
+	end = jiffies + 60 * HZ;
+	while (drained < PENDING_DRAINS && time_before(jiffies, end)) {
 		WRITE_ONCE(door.closed, true);
 		md_pending_set_atomic(&ctx->pending, "test");
 		if (!pending_wait_zero(ctx)) {
@@ -295,8 +312,8 @@ static void pending_drain_excludes_readers(struct kunit *test)
 		kthread_stop(tasks[n]);
 
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&door.intruders));
-	KUNIT_EXPECT_GT(test, drained, 10);
-	KUNIT_EXPECT_GT(test, atomic_long_read(&door.entered), 1000L);
+	KUNIT_EXPECT_EQ(test, drained, PENDING_DRAINS);
+	KUNIT_EXPECT_GT(test, atomic_long_read(&door.entered), PENDING_DRAINS);
 	kunit_info(test, "drained %d times, %ld times entered", drained,
 		   atomic_long_read(&door.entered));
 	md_pending_set_atomic(&ctx->pending, "test");
