@@ -10,9 +10,9 @@
 
 plot()
 {
-	gnuplot <<-END
+	cd "$1" && gnuplot <<-END
 		set terminal svg size 720,420 font "sans,13" background "white"
-		set output "$1/bench.svg"
+		set output "bench.svg"
 		set datafile separator tab
 		set style data histogram
 		set style histogram errorbars gap 1 lw 1.2
@@ -24,7 +24,7 @@ plot()
 		set title "4 KiB random reads over ramdisks ($3)"
 		set key outside bottom center horizontal
 		set xtics rotate by -30
-		plot "$1/summary.tsv" skip 1 using (\$3/1000):(\$4/1000):(\$5/1000):xtic(stringcolumn(1)." ".stringcolumn(2)."j") \
+		plot "summary.tsv" skip 1 using (\$3/1000):(\$4/1000):(\$5/1000):xtic(stringcolumn(1)." ".stringcolumn(2)."j") \
 			title "stock" lc rgb "#8c8c8c", \
 			"" skip 1 using (\$6/1000):(\$7/1000):(\$8/1000) title "percpu" lc rgb "#2f6fb0"
 	END
@@ -37,8 +37,8 @@ main()
 	local j n=0 out=$BUILD/bench run cpus=1 rc=0 about
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
-	kernel=${1:?which kernel?}
-	vm=${2:?which VM?}
+	kernel=${1:-}
+	vm=${2:-}
 	kernel_check "$kernel"
 	vm_check "$vm"
 	levels_check "$levels"
@@ -53,9 +53,11 @@ main()
 	done
 	((cpus <= NCPU)) || warn "$cpus jobs on $NCPU CPUs: the figures will say little"
 
+	unset KDIR
 	need_build
 	need_vm "$vm"
 	need gnuplot:gnuplot-nox
+	lock "run${BUILD//\//-}"
 	"$TOP/scripts/modules.sh" "$kernel" "$vm" >/dev/null
 	"$TOP/scripts/guest.sh" "$kernel" "$vm" >/dev/null
 
@@ -82,10 +84,9 @@ main()
 		"$TOP/scripts/table.sh" "$out.tmp/bench.tsv" "$out.tmp/summary.tsv"
 		printf '\nMedian (min to max) of %s rounds, stock and percpu in turn in one boot; brd is one bare ramdisk, the control. %s.\n' "$rounds" "$about"
 	} >"$out.tmp/table.md"
-	plot "$out.tmp" "$rounds" "Linux $(awk -F'\t' '$1 == "kernel" { print $2 }' "$out.tmp/about.tsv"), $vm"
+	(plot "$out.tmp" "$rounds" "Linux $(awk -F'\t' '$1 == "kernel" { print $2 }' "$out.tmp/about.tsv"), $vm")
 	rm -rf "$out"
 	mv "$out.tmp" "$out"
-	sed -i "s|$out.tmp|$out|g" "$out/bench.svg"
 	cat "$out/table.md"
 	log "also in ${out#"$TOP"/}: bench.tsv summary.tsv about.tsv table.md bench.svg"
 }

@@ -112,7 +112,7 @@ main()
 	local kernel file t vm tests=()
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
-	kernel=${1:?which kernel?}
+	kernel=${1:-}
 	kernel_check "$kernel"
 	for t in ${TESTS:-}; do
 		file=$(find "$TOP/tests/md" -name "$t*.sh")
@@ -120,8 +120,11 @@ main()
 		tests+=("$file")
 	done
 
+	unset KDIR
 	need_build
 	need_vm qemu
+	need shellcheck:shellcheck
+	lock "run${BUILD//\//-}"
 	for vm in uml qemu; do
 		"$TOP/scripts/modules.sh" "$kernel" "$vm" >/dev/null
 		"$TOP/scripts/guest.sh" "$kernel" "$vm" >/dev/null

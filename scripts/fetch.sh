@@ -45,7 +45,7 @@ main()
 	-h | --help) usage; exit ;;
 	--update) update=1; shift ;;
 	esac
-	kernel=${1:?which kernel?}
+	kernel=${1:-}
 	kernel_check "$kernel"
 
 	if [[ -n ${KSRC:-} ]]; then

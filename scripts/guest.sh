@@ -50,16 +50,18 @@ main()
 	local kernel vm kdir set root variant out
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
-	kernel=${1:?which kernel?}
-	vm=${2:?which VM?}
+	kernel=${1:-}
+	vm=${2:-}
+	kernel_check "$kernel"
+	vm_check "$vm"
 	need_vm "$vm"
 	kdir=$("$TOP/scripts/kernel.sh" "$kernel" "$vm")
 	set=$BUILD/$kernel/$vm
 	out=$set/guest.cpio
 	lock "guest-${BUILD//\//-}"
 	if [[ -e $out && -z $(find "$set/stock" "$set/percpu" "$TOP/tests/guest" "$kdir/.done" \
-		"$TOP/scripts/guest.sh" /usr/bin/fio -newer "$out" \( -name '*.ko' -o -path "$TOP/*" \
-		-o -name .done -o -name fio \) -print -quit) ]]; then
+		"$TOP/scripts/guest.sh" /var/lib/dpkg/status -newer "$out" \( -name '*.ko' -o -path "$TOP/[st]*" \
+		-o -name .done -o -name status \) -print -quit) ]]; then
 		echo "$out"
 		return
 	fi

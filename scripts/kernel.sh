@@ -14,11 +14,9 @@ source_id()
 {
 	if [[ $1 == "$CACHE"/* ]]; then
 		echo "$1"
-	elif git -C "$1" rev-parse HEAD 2>/dev/null; then
-		git -C "$1" diff HEAD | sha256sum
 	else
-		# A bare tree: the newest files tell, as they tell make.
-		find "$1" -type f -printf '%T@ %p\n' | sort -n | tail -n 5
+		# What make goes by: names, sizes and times.
+		find "$1" -name .git -prune -o -type f -printf '%P %s %T@\n' | sort | sha256sum
 	fi
 }
 
@@ -40,7 +38,9 @@ merge_config()
 		esac
 		grep -qxF -- "$line" "$out/.config" && continue
 		# What the kernel does not even offer is not set either.
-		[[ $line != '# '* ]] || ! grep -qE "^${line:2:-11}=" "$out/.config" && continue
+		if [[ $line == '# '* ]] && ! grep -q "^${line:2:-11}=" "$out/.config"; then
+			continue
+		fi
 		bad+=("$line")
 	done < <(cat "${frags[@]}")
 	((${#bad[@]} == 0)) || {
@@ -55,8 +55,8 @@ main()
 	local kernel vm src arch key dir out target patch mk
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
-	kernel=${1:?which kernel?}
-	vm=${2:?which VM?}
+	kernel=${1:-}
+	vm=${2:-}
 	kernel_check "$kernel"
 	vm_check "$vm"
 	need_build
@@ -65,14 +65,15 @@ main()
 		die "$src has been built in place; run there: make mrproper"
 	case $vm in
 	uml) arch=um target=linux ;;
-	qemu) arch=x86_64 target=arch/x86/boot/bzImage ;;
+	qemu) arch=x86_64 target=vmlinux ;;
 	esac
 
 	key=$({
+		echo "1 $target" # count up when the way it is built changes
 		source_id "$src"
 		gcc --version
-		cat "$TOP/scripts/kernel.sh" "$TOP/tests/kernel/"{base,"$vm"}.config
-		find "$TOP/tests/kernel/$vm" -name '*.patch' 2>/dev/null | sort | xargs -r cat
+		cat "$TOP/tests/kernel/"{base,"$vm"}.config
+		[[ ! -d $TOP/tests/kernel/$vm ]] || cat "$TOP/tests/kernel/$vm"/*.patch
 	} | sha256sum | cut -c1-12)
 	dir=$CACHE/kernel/$kernel-$vm-$key
 	lock "kernel-$vm"

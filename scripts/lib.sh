@@ -6,7 +6,8 @@
 
 set -Eeuo pipefail
 shopt -s inherit_errexit
-trap 'printf "%s: error: status %s from: %s (%s:%s)\n" "$SELF" "$?" "$BASH_COMMAND" "${BASH_SOURCE[0]##*/}" "$LINENO" >&2' ERR
+# die() has said it: nothing to add for status 99.
+trap '(($? == 99)) || printf "%s: error: status %s from: %s (%s:%s)\n" "$SELF" "$?" "$BASH_COMMAND" "${BASH_SOURCE[0]##*/}" "$LINENO" >&2' ERR
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=$TOP/build
@@ -19,13 +20,18 @@ umask 022
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# A caller's make or git hook must not reach the ones that run from here.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES KCFLAGS CC LLVM ARCH CROSS_COMPILE
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_PREFIX
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+
 # The steps of one command share one clock, however many scripts it takes.
 export MD_PERCPU_T0=${MD_PERCPU_T0:-$(date +%s)}
 
 die()
 {
 	printf '%s: error: %s\n' "$SELF" "$*" >&2
-	exit 1
+	exit 99
 }
 
 warn()
@@ -63,6 +69,8 @@ run_logged()
 	wait $ticker 2>/dev/null || true
 	((rc == 0)) && return 0
 	tail -n 15 "$log" >&2
+	(($(df --output=avail "${log%/*}" | tail -n 1) > 20000)) ||
+		die "$what failed: the disk is full ($(df -Ph "${log%/*}" | awk 'END { print $4 " free on " $6 }'))"
 	! grep -q 'No space left on device' "$log" ||
 		die "$what failed: the disk is full ($(df -Ph "${log%/*}" | awk 'END { print $4 " free on " $6 }'))"
 	die "$what failed; the whole log is $log"
@@ -99,15 +107,15 @@ kernel_field()
 
 kernel_check()
 {
-	kernel_names | grep -qxF -- "$1" ||
-		die "KERNEL=$1 is not one of: $(kernel_names | xargs)"
+	kernel_names | grep -qxF -- "${1:-}" ||
+		die "KERNEL=${1:-} is not one of: $(kernel_names | xargs)"
 }
 
 vm_check()
 {
-	case $1 in
+	case ${1:-} in
 	uml | qemu) ;;
-	*) die "VM=$1 is not one of: uml qemu" ;;
+	*) die "VM=${1:-} is not one of: uml qemu" ;;
 	esac
 }
 
@@ -195,8 +203,9 @@ mirror()
 	fi
 	uri=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list \
 		/etc/apt/sources.list.d/*.sources 2>/dev/null |
-		sed -nE 's/^deb (\[[^]]*\] *)?([^ ]+) .*/\2/p; s/^URIs: *([^ ]+).*/\1/p' |
-		grep -E '^[a-z+]+:.*/debian/?$' | head -n 1) || true
+		sed -nE 's/^[[:blank:]]*deb[[:blank:]]+(\[[^]]*\][[:blank:]]*)?([^[:blank:]]+).*/\2/p
+			s/^[Uu][Rr][Ii][Ss]:[[:blank:]]*([^[:blank:]]+).*/\1/p' |
+		grep -E '^[a-z+]+:.*/debian(\.list)?/?$' | head -n 1) || true
 	[[ -n $uri ]] ||
 		die "no Debian mirror in this machine's apt sources: name one with MIRROR="
 	echo "${uri%/}"
@@ -205,7 +214,7 @@ mirror()
 # apt_own "SUITES" APT-TOOL ARGS...: with the project's own sources and lists
 apt_own()
 {
-	local suites=$1 tool=$2 base key suite conf
+	local suites=$1 tool=$2 base key suite conf mirror
 
 	shift 2
 	key=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -213,8 +222,9 @@ apt_own()
 	base=$CACHE/apt/${suites// /+}
 	conf=$base/apt.conf
 	mkdir -p "$base/lists/partial" "$base/archives/partial"
+	mirror=$(mirror)
 	for suite in $suites; do
-		echo "deb [signed-by=$key] $(mirror) $suite main"
+		echo "deb [signed-by=$key] $mirror $suite main"
 	done >"$base/sources.list"
 	cat >"$conf" <<-END
 		Dir::Etc::SourceList "$base/sources.list";
@@ -230,6 +240,7 @@ apt_own()
 
 apt_own_update()
 {
+	mirror >/dev/null # or die here, not in the log
 	log "reading the package lists of: $1"
 	run_logged "$CACHE/apt/update.log" "reading the package lists (no network, or MIRROR=$(mirror) does not carry $1?)" \
 		apt_own "$1" apt-get --error-on=any update

@@ -78,7 +78,7 @@ main()
 	local name n=0 rc=0 out
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
-	KERNEL=${1:?which kernel?}
+	KERNEL=${1:-}
 	kernel_check "$KERNEL"
 	need shellcheck:shellcheck perl:perl python3:python3 git:git
 	SRC=$("$TOP/scripts/fetch.sh" "$KERNEL")

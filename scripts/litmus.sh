@@ -32,10 +32,10 @@ herd_root()
 
 main()
 {
-	local kernel root src lib file want got n=0 rc=0 files name
+	local kernel root src lib file want got n=0 rc=0 files name text
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
-	kernel=${1:?which kernel?}
+	kernel=${1:-}
 	kernel_check "$kernel"
 	src=$("$TOP/scripts/fetch.sh" "$kernel")
 	lock herd
@@ -51,16 +51,18 @@ main()
 			--library-path "$lib" "$root/usr/bin/herd7" \
 			-set-libdir "$root/usr/share/herdtools7/herd" \
 			-conf linux-kernel.cfg "$file" 2>&1) || true
+		text=$got
 		got=$(awk '$1 == "Observation" { print $3 }' <<<"$got")
 		if [[ -n $want && $got == "$want" ]]; then
 			echo "ok $n - ${file##*/}: $got"
 		else
 			echo "not ok $n - ${file##*/}: ${got:-nothing}, but ${want:-no Result: line}"
+			[[ -n $got ]] || tail -n 3 <<<"$text"
 			rc=1
 		fi
 	done
 
-	# What the code names must be there.
+	# What the code names must be there, and the table must name what is there.
 	n=$((n + 1))
 	for name in $(grep -rhoE 'tests/litmus: [a-z0-9, -]+' "$TOP/drivers" "$TOP/patches" |
 		sed 's/.*: //' | tr -d ',' | xargs -n 1 | sort -u); do
@@ -70,8 +72,17 @@ main()
 			want=missing
 		}
 	done
+	for file in "${files[@]}"; do
+		name=${file##*/}
+		name=${name%.litmus}
+		grep -qE "(^| )$name(,| )" "$TOP/tests/litmus/README.md" || {
+			echo "# tests/litmus/README.md does not name $name"
+			rc=1
+			want=missing
+		}
+	done
 	[[ $want == missing ]] && echo -n "not "
-	echo "ok $n - each litmus file that the code names exists"
+	echo "ok $n - the litmus files that the code and the table name are those that exist"
 	exit "$rc"
 }
 

@@ -41,8 +41,8 @@ build_set()
 	mkdir -p "$out"
 	# Links, so that one prepared folder serves every kernel. Gone files go.
 	find "$out" -type l ! -exec test -e {} \; -delete
+	find "$out" -name '*.ko' -delete
 	cp -rsf "$from"/. "$out"
-	# What an interrupted linker left would look new to make.
 	run_logged "$out.log" "building ${out#"$BUILD"/}" \
 		make -C "$kdir" "M=$out" "-j$NCPU" "$@" modules
 	[[ -e $out/md-mod.ko ]] || die "no md-mod.ko came out; the log is $out.log"
@@ -53,8 +53,8 @@ main()
 	local kernel vm kdir dir variant args=()
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
-	kernel=${1:?which kernel?}
-	vm=${2:?which VM?}
+	kernel=${1:-}
+	vm=${2:-}
 	kernel_check "$kernel"
 	need_build
 	if [[ -n ${KDIR:-} ]]; then

@@ -13,9 +13,10 @@ main()
 	local kernel src dir tmp patch files f
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
-	kernel=${1:?which kernel?}
+	kernel=${1:-}
 	kernel_check "$kernel"
 	need git:git
+	[[ -s $TOP/patches/$kernel/series ]] || die "there is no patches/$kernel/series"
 	src=$("$TOP/scripts/fetch.sh" "$kernel")
 	dir=$BUILD/$kernel
 	mkdir -p "$dir"
@@ -29,6 +30,8 @@ main()
 	cp "$src/MAINTAINERS" "$tmp/tree/"
 	cp "$TOP/Kbuild" "$tmp/stock/"
 	while read -r patch files; do
+		[[ -f $TOP/patches/$kernel/$patch ]] ||
+			die "patches/$kernel/series names $patch, which is not there"
 		if grep -q '^diff --git' "$TOP/patches/$kernel/$patch"; then
 			GIT_CEILING_DIRECTORIES=$tmp git -C "$tmp/tree" apply "$TOP/patches/$kernel/$patch" ||
 				die "patches/$kernel/$patch does not apply to drivers/md of $src"

@@ -49,6 +49,8 @@ lay_out()
 	"${git[@]}" commit --quiet --message "stock Linux $kernel, ${SCOPE[*]}"
 	"${git[@]}" tag base
 	while read -r patch files; do
+		[[ -f $TOP/patches/$kernel/$patch ]] ||
+			die "patches/$kernel/series names $patch, which is not there"
 		# Without a diff there is nothing to apply.
 		if grep -q '^diff --git' "$TOP/patches/$kernel/$patch"; then
 			"${git[@]}" apply --index --whitespace=error-all "$TOP/patches/$kernel/$patch" ||
@@ -165,7 +167,7 @@ main()
 	edit | refresh | check) ;;
 	*) die "what shall it be: edit, refresh, or check?" ;;
 	esac
-	kernel_check "${2:?which kernel?}"
+	kernel_check "${2:-}"
 	need git:git cpio:cpio
 	"$1" "$2"
 }

@@ -31,6 +31,7 @@ BAD+='|Segfault|segfault at|Out of memory'
 # verdict WORD TEXT...: write it, say it to the caller by the exit status
 verdict()
 {
+	[[ $1 == "$2" ]] && set -- "$1"
 	echo "$*" >"$OUT/verdict"
 	case $1 in
 	pass) exit 0 ;;
@@ -48,7 +49,7 @@ job_cpio()
 	mkdir -p "$dir/job"
 	cp "$1" "$dir/job/run"
 	for var in "NONCE=$2" "CPUS=$CPUS" "TIMEOUT=$TIMEOUT" "${VARS[@]}"; do
-		printf "%s='%s'\n" "${var%%=*}" "${var#*=}"
+		printf "%s='%s'\n" "${var%%=*}" "${var#*=}" # no quotes in values
 	done >"$dir/job/env"
 	(cd "$dir" && find job | cpio --quiet -o -H newc -R 0:0)
 	rm -rf "$dir"
@@ -57,25 +58,30 @@ job_cpio()
 # boot VM KERNEL-FOLDER: until it ends
 boot()
 {
-	# --foreground keeps the guest in our process group, for Ctrl-C; it dies
-	# with us in any case.
-	local run=(timeout --foreground --signal=KILL $((TIMEOUT + 30))
+	# --foreground keeps the guest in our process group, for Ctrl-C. It dies
+	# with timeout, and that with us, whatever ends us.
+	local run=(setpriv --pdeathsig KILL
+		timeout --foreground --signal=KILL $((TIMEOUT + 30))
 		setpriv --pdeathsig KILL)
 
+	# QEMU 7.2 emulates cmpxchg16b wrongly for SLUB.
+	# shellcheck disable=SC2054 # they are QEMU's commas
+	local accel=(-accel tcg,thread=multi -cpu max,-cx16,-la57)
+
+	[[ ! -w /dev/kvm ]] || accel=(-accel kvm -cpu host)
 	case $1 in
 	uml)
-		"${run[@]}" "$2/linux" "mem=${MEM}M" "ncpus=$CPUS" seccomp=on ${PIN:+pincpus} \
+		exec "${run[@]}" "$2/linux" "mem=${MEM}M" "ncpus=$CPUS" seccomp=on ${PIN:+pincpus} \
 			"initrd=$OUT/initrd" "ubd0=$OUT/disk" con=null con0=null,fd:1 \
 			panic=-1 loglevel=6 </dev/null
 		;;
 	qemu)
-		"${run[@]}" qemu-system-x86_64 -nodefaults -no-user-config -display none \
-			-no-reboot -machine microvm,acpi=on,pcie=off -accel tcg,thread=multi \
-			-cpu max,-cx16,-la57 -smp "$CPUS" -m "$MEM" \
+		exec "${run[@]}" qemu-system-x86_64 -nodefaults -no-user-config -display none \
+			-no-reboot -machine pc "${accel[@]}" -smp "$CPUS" -m "$MEM" \
 			-kernel "$2/linux" -initrd "$OUT/initrd" -serial stdio \
 			-append "console=ttyS0 panic=-1 loglevel=6 nokaslr" \
 			-drive "file=$OUT/disk,format=raw,if=none,id=out" \
-			-device virtio-blk-device,drive=out </dev/null
+			-device virtio-blk-pci,drive=out </dev/null
 		;;
 	esac
 }
@@ -98,18 +104,17 @@ main()
 		esac
 		shift
 	done
-	kernel=${1:?which kernel?}
-	vm=${2:?which VM?}
-	job=${3:?which job?}
+	kernel=${1:-}
+	vm=${2:-}
+	job=${3:-}
+	[[ -f $job ]] || die "there is no job ${job:-(none named)}"
 	kernel_check "$kernel"
 	vm_check "$vm"
 	[[ -n $OUT ]] || OUT=$BUILD/$kernel/$vm/run
-	kdir=$("$TOP/scripts/kernel.sh" "$kernel" "$vm")
-	base=$BUILD/$kernel/$vm/guest.cpio
-	[[ -e $base ]] || base=$("$TOP/scripts/guest.sh" "$kernel" "$vm")
-
 	rm -rf "$OUT"
 	mkdir -p "$OUT/results"
+	kdir=$("$TOP/scripts/kernel.sh" "$kernel" "$vm")
+	base=$("$TOP/scripts/guest.sh" "$kernel" "$vm")
 	OUT=$(cd "$OUT" && pwd)
 	# shellcheck disable=SC2064 # now, not then
 	trap "rm -f '$OUT/disk' '$OUT/initrd'" EXIT
@@ -123,15 +128,16 @@ main()
 
 	tar -xf "$OUT/disk" -C "$OUT/results" 2>/dev/null || true
 	rm -f "$OUT/disk" "$OUT/initrd"
-	bad=$(grep -aE -m 1 -- "$BAD" "$OUT/console" || true)
+	# The job may have silenced the console: see the log that init saved, too.
+	bad=$(grep -haE -m 1 -- "$BAD" "$OUT/console" "$OUT/results/dmesg" 2>/dev/null | head -n 1 || true)
 	text=$(cat "$OUT/results/verdict" 2>/dev/null || true)
 
 	[[ -z $bad ]] || verdict splat "the kernel complained: $bad"
 	((rc != 137 && rc != 124)) || verdict hang "no end after $((SECONDS - t0)) s: killed"
 	[[ -n $text ]] || verdict silent "the guest ended without a verdict"
 	[[ $text == "$nonce "* ]] || verdict silent "the verdict is not of this run"
-	# shellcheck disable=SC2086 # the words of the verdict
-	verdict ${text#"$nonce "}
+	text=${text#"$nonce "}
+	verdict "${text%% *}" "${text#* }"
 }
 
 # The job's progress, as it comes.

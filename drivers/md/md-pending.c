@@ -11,12 +11,13 @@
  *		md_pending_get()	wait for md_pending_is_zero()	C
  *	rcu_read_unlock()
  *
- * A and B: an I/O that does not see the store at B at A began its read-side
- * critical section before the end of the grace period within
- * md_pending_set_atomic(), which therefore waits for it, and C counts its
- * reference. No fence is needed on the side of the I/O. The switch does have a
- * grace period only if it starts in percpu mode: so the owner keeps the object
- * in percpu mode whenever I/O is let in without a fence, or issues one.
+ * A and B: a read-side critical section that does not see, at A, what was
+ * stored at B before a grace period is taken to have begun before that grace
+ * period, and so ends before it does; the sum over CPUs, which comes after,
+ * has its reference in it. No fence is needed on the side of the I/O. There is
+ * a grace period in the switch only if it starts in percpu mode: so the owner
+ * keeps the object in percpu mode whenever I/O is let in without a fence, or
+ * issues one.
  * tests/litmus: md-pending-close-vs-get.
  *
  * D and E, below: the confirmation of a switch is a callback that nobody's

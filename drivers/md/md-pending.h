@@ -124,8 +124,8 @@ static inline bool md_pending_is_zero(struct md_pending *pending)
 		return false;
 	/*
 	 * F: what was done before the puts is seen after this. Pairs with the
-	 * full barrier of percpu_ref_put() in atomic mode; in percpu mode the
-	 * grace period does it. tests/litmus: md-pending-zero-vs-put.
+	 * full barrier of percpu_ref_put(), be it the last one of an I/O or,
+	 * after the sum over CPUs, that of the switch.
 	 */
 	smp_acquire__after_ctrl_dep();
 	return true;

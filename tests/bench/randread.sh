@@ -42,7 +42,7 @@ measure()
 	done
 }
 
-# shellcheck disable=SC2046 # disks() gives words
+# shellcheck disable=SC2046 # disks gives words
 # one ROUND LEVEL VARIANT: make the array, measure, take it away
 one()
 {

@@ -280,6 +280,7 @@ static void pending_drain_excludes_readers(struct kunit *test)
 	tasks = kunit_kcalloc(test, nr_cpu_ids, sizeof(*tasks), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, tasks);
 	md_pending_set_percpu(&ctx->pending, "test");
+	cpus_read_lock();
 	for_each_online_cpu(cpu) {
 		struct task_struct *task = kthread_create_on_cpu(pending_reader, &door,
 								 cpu, "md_pending/%u");
@@ -290,6 +291,7 @@ static void pending_drain_excludes_readers(struct kunit *test)
 		wake_up_process(task);
 	}
 	KUNIT_EXPECT_EQ(test, n, num_online_cpus());
+	cpus_read_unlock();
 
 	end = jiffies + 60 * HZ;
 	while (drained < PENDING_DRAINS && time_before(jiffies, end)) {
@@ -314,7 +316,7 @@ static void pending_drain_excludes_readers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&door.intruders));
 	KUNIT_EXPECT_EQ(test, drained, PENDING_DRAINS);
 	KUNIT_EXPECT_GT(test, atomic_long_read(&door.entered), PENDING_DRAINS);
-	kunit_info(test, "drained %d times, %ld times entered", drained,
+	kunit_info(test, "drained %d times, %ld times entered\n", drained,
 		   atomic_long_read(&door.entered));
 	md_pending_set_atomic(&ctx->pending, "test");
 	KUNIT_EXPECT_TRUE(test, pending_wait_zero(ctx));
