@@ -43,6 +43,7 @@ tap()
 		1..*) plan=${line#1..} ;;
 		"ok "*) n=$((n + 1)); passed "${line#ok * - }" ;;
 		"not ok "*) n=$((n + 1)); failed "${line#not ok * - }" ;;
+		"TAP version"*) ;;
 		*) echo "$line" ;;
 		esac
 	done <"$out"

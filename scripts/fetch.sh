@@ -75,6 +75,8 @@ main()
 	if [[ ! -d $dir ]]; then
 		tmp=$CACHE/src/.tmp
 		rm -rf "$tmp"
+		# shellcheck disable=SC2064 # now, not then
+		trap "rm -rf '$tmp'" EXIT
 		apt_own_download "$suites" "$tmp/deb" "$pkg=$version"
 		debs=("$tmp"/deb/*.deb)
 		mkdir -p "$tmp/linux" "${dir%/*}"

@@ -80,6 +80,8 @@ tick()
 {
 	local t0=$SECONDS next=20
 
+	# Its sleep may outlive the command; the lock must not.
+	[[ -z ${LOCK_FD:-} ]] || exec {LOCK_FD}>&-
 	while sleep 1 && kill -0 $$ 2>/dev/null; do
 		((SECONDS - t0 >= next)) || continue
 		log "... $2: $((SECONDS - t0)) s, $(wc -l <"$1") lines of log"

@@ -61,6 +61,7 @@ main()
 		vm=host
 		kdir=$(realpath -e -- "$KDIR" 2>/dev/null) || die "KDIR=$KDIR does not exist"
 		check_kdir "$kdir" "$kernel"
+		! grep -qx CONFIG_UML=y "$kdir/include/config/auto.conf" || args=(ARCH=um)
 		[[ -n ${KSRC:-} ]] ||
 			warn "drivers/md comes from Debian's source of Linux $kernel; if the kernel of KDIR= is not Debian's, name its source with KSRC="
 	else

@@ -124,7 +124,10 @@ main()
 	truncate --size=64M "$OUT/disk"
 
 	[[ -z $SHOW ]] || show='progress'
-	boot "$vm" "$kdir" 2>&1 | tee "$OUT/console" | $show >/dev/null || rc=${PIPESTATUS[0]}
+	# In a subshell, whose word that the guest was killed nobody wants to read.
+	(
+		boot "$vm" "$kdir" 2>&1 | tee "$OUT/console" | $show >/dev/null 2>&3 || exit "${PIPESTATUS[0]}"
+	) 3>&2 2>/dev/null || rc=$?
 
 	tar -xf "$OUT/disk" -C "$OUT/results" 2>/dev/null || true
 	rm -f "$OUT/disk" "$OUT/initrd"
@@ -132,6 +135,8 @@ main()
 	bad=$(grep -haE -m 1 -- "$BAD" "$OUT/console" "$OUT/results/dmesg" 2>/dev/null | head -n 1 || true)
 	text=$(cat "$OUT/results/verdict" 2>/dev/null || true)
 
+	# A guest that gives its job up prints traces to show where it hangs.
+	[[ $text != "$nonce hang "* ]] || verdict hang "${text#"$nonce hang "}"
 	[[ -z $bad ]] || verdict splat "the kernel complained: $bad"
 	((rc != 137 && rc != 124)) || verdict hang "no end after $((SECONDS - t0)) s: killed"
 	[[ -n $text ]] || verdict silent "the guest ended without a verdict"
