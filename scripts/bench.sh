@@ -77,9 +77,9 @@ main()
 	rm -rf "$out.tmp"
 	mkdir -p "$out.tmp"
 	cp "$run/results/"{bench,about}.tsv "$out.tmp/"
-	printf 'machine\t%s\n' "$(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1), $NCPU CPUs, $vm guest, $(uname -r)" >>"$out.tmp/about.tsv"
+	printf 'machine\t%s\n' "$(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1), $NCPU CPUs, host Linux $(uname -r | cut -d- -f1), $vm guest" >>"$out.tmp/about.tsv"
 	printf 'run\t%s\n' "DEPTH=$depth RUNTIME=$runtime ROUNDS=$rounds, $(date -u +%F)" >>"$out.tmp/about.tsv"
-	about=$(awk -F'\t' '{ printf "%s%s: %s", NR > 1 ? "; " : "", $1, $2 }' "$out.tmp/about.tsv")
+	about=$(awk -F'\t' '{ printf "%s%s: %s", (NR > 1 ? "; " : ""), $1, $2 }' "$out.tmp/about.tsv")
 	{
 		"$TOP/scripts/table.sh" "$out.tmp/bench.tsv" "$out.tmp/summary.tsv"
 		printf '\nMedian (min to max) of %s rounds, stock and percpu in turn in one boot; brd is one bare ramdisk, the control. %s.\n' "$rounds" "$about"

@@ -7,7 +7,7 @@
 set -Eeuo pipefail
 shopt -s inherit_errexit
 # die() has said it: nothing to add for status 99.
-trap '(($? == 99)) || printf "%s: error: status %s from: %s (%s:%s)\n" "$SELF" "$?" "$BASH_COMMAND" "${BASH_SOURCE[0]##*/}" "$LINENO" >&2' ERR
+trap 'STATUS=$?; ((STATUS == 99)) || printf "%s: error: status %s from: %s (%s:%s)\n" "$SELF" "$STATUS" "$BASH_COMMAND" "${BASH_SOURCE[0]##*/}" "$LINENO" >&2' ERR
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=$TOP/build
