@@ -3,9 +3,9 @@
 
 KERNEL ?= $(shell awk '!/^\#/ && NF { print $$1; exit }' kernels)
 VM ?= uml
-export KERNEL VM LEVELS JOBS DEPTH RUNTIME ROUNDS TESTS KSRC KDIR MIRROR
+export KERNEL VM LEVELS JOBS DEPTH RUNTIME ROUNDS RW VCPUS VARIANTS BITMAP IOS TESTS KSRC KDIR MIRROR
 
-.PHONY: help bench check modules kernel fetch edit refresh series-check litmus lint clean
+.PHONY: help bench check c2c modules kernel fetch edit refresh litmus lint clean
 .NOTPARALLEL:
 
 help:
@@ -13,6 +13,8 @@ help:
 
 bench:
 	@scripts/bench.sh "$$KERNEL" "$$VM"
+c2c:
+	@scripts/c2c.sh "$$KERNEL"
 check:
 	@scripts/check.sh "$$KERNEL"
 lint:
@@ -36,6 +38,8 @@ clean:
 #:
 #: make bench      random reads on stock and percpu in turn; prints the table,
 #:                 writes build/bench
+#: make c2c        stores to shared cache lines and instructions per I/O, by
+#:                 function, stock and percpu; prints a table, writes build/c2c
 #: make check      every quick test; TESTS="010 020" runs only those of tests/md
 #: make lint       the static part of check
 #: make litmus     the memory-model part of check
@@ -51,11 +55,16 @@ clean:
 #:
 #: KERNEL=7.3      one of the file `kernels`
 #: VM=uml          uml (native speed) or qemu (the x86 code, slow without KVM)
-#: LEVELS="raid0 raid1 raid10 raid5"    bench: which levels
+#: LEVELS="raid0 raid1 raid10 raid5"    bench and c2c: which levels
 #: JOBS="1 2"      bench: numbers of fio jobs, each on a CPU of its own
 #: DEPTH=128       bench: queue depth of a job
 #: RUNTIME=2       bench: seconds a run
 #: ROUNDS=5        bench: rounds of stock and percpu; 10 for figures to publish
+#: RW=randread     c2c: randread, randwrite or fsync
+#: VCPUS=4         c2c: CPUs of the guest, one thread on each
+#: IOS=20000       c2c: I/Os that are counted, exactly
+#: VARIANTS="stock percpu"    c2c: which module sets
+#: BITMAP=none     c2c: none or internal
 #: KSRC=           a kernel tree to use in place of the source package
 #: KDIR=           modules: build folder of the kernel to build for
 #: MIRROR=         Debian mirror; from this machine's apt sources by default

@@ -54,9 +54,8 @@ main()
 	((cpus <= NCPU)) || warn "$cpus jobs on $NCPU CPUs: the figures will say little"
 
 	unset KDIR
-	need_build
-	need_vm "$vm"
-	need gnuplot:gnuplot-nox
+	# shellcheck disable=SC2046 # words
+	need "${NEED_BUILD[@]}" $(need_vm "$vm") gnuplot:gnuplot-nox
 	lock "run${BUILD//\//-}"
 	"$TOP/scripts/modules.sh" "$kernel" "$vm" >/dev/null
 	"$TOP/scripts/guest.sh" "$kernel" "$vm" >/dev/null

@@ -3,7 +3,7 @@
 #
 # check.sh KERNEL: every quick test. The controls of the harness first: guests
 # that must be found failed. Then lint, litmus, the functional tests of tests/md
-# in UML, and the KUnit tests on the x86 kernel in QEMU.
+# in UML, and on the x86 kernel in QEMU the KUnit tests and the meter's controls.
 #
 # TESTS="010 030" in the environment: only those of tests/md. What a guest left
 # is in build/KERNEL/VM/check/TEST. Ends with "N passed, N failed, N skipped";
@@ -81,6 +81,34 @@ control()
 	fi
 }
 
+# control_config: the check of the test kernels' configuration sees what is missing
+control_config()
+{
+	local dir=$BUILD/check-config line want got
+
+	mkdir -p "$dir"
+	printf 'CONFIG_HERE=y\n# CONFIG_OFF is not set\n' >"$dir/config"
+	while read -r want line; do
+		echo "$line" >"$dir/fragment"
+		got=dropped
+		! "$TOP/scripts/kernel.sh" --check-config "$dir/config" "$dir/fragment" >/dev/null ||
+			got=holds
+		if [[ $got == "$want" ]]; then
+			passed "control config: $got: $line"
+		else
+			failed "control config: $got: $line"
+		fi
+	done <<-END
+		holds CONFIG_HERE=y
+		holds # CONFIG_OFF is not set
+		holds # CONFIG_UNKNOWN is not set
+		dropped CONFIG_HERE=m
+		dropped CONFIG_OFF=y
+		dropped CONFIG_UNKNOWN=m
+		dropped # CONFIG_HERE is not set
+	END
+}
+
 # functional KERNEL VM FILE
 functional()
 {
@@ -122,9 +150,8 @@ main()
 	done
 
 	unset KDIR
-	need_build
-	need_vm qemu
-	need shellcheck:shellcheck
+	# shellcheck disable=SC2046 # words
+	need "${NEED_BUILD[@]}" $(need_vm qemu) shellcheck:shellcheck gnuplot:gnuplot-nox
 	lock "run${BUILD//\//-}"
 	for vm in uml qemu; do
 		"$TOP/scripts/modules.sh" "$kernel" "$vm" >/dev/null
@@ -136,12 +163,15 @@ main()
 		for file in "$TOP"/tests/meta/*.sh; do
 			control "$kernel" "$file"
 		done
+		control_config
 		((FAILED == 0)) || die "the harness does not see failures: nothing below could be trusted"
 		log lint
 		tap "$TOP/scripts/lint.sh" "$kernel"
 		log litmus
 		tap "$TOP/scripts/litmus.sh" "$kernel"
 		functional "$kernel" qemu "$TOP/tests/md/060-kunit.sh"
+		log "the controls of the meter"
+		tap "$TOP/scripts/c2c.sh" "$kernel" control
 	fi
 	for file in "${tests[@]}"; do
 		functional "$kernel" uml "$file"

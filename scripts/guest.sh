@@ -54,7 +54,8 @@ main()
 	vm=${2:-}
 	kernel_check "$kernel"
 	vm_check "$vm"
-	need_vm "$vm"
+	# shellcheck disable=SC2046 # words
+	need $(need_vm "$vm")
 	kdir=$("$TOP/scripts/kernel.sh" "$kernel" "$vm")
 	set=$BUILD/$kernel/$vm
 	out=$set/guest.cpio

@@ -5,6 +5,9 @@
 # kernel's source and tests/kernel, and print its folder: linux (the image to
 # boot), build (what modules are built against), root (its modules, installed).
 # It is cached by the content of all that it is made from.
+#
+# kernel.sh --check-config CONFIG FRAGMENT...: only see that each line of the
+# fragments holds in CONFIG; what does not is printed, exit status 1.
 
 # shellcheck source=scripts/lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -20,29 +23,25 @@ source_id()
 	fi
 }
 
-# merge_config SRC OUT VM: tinyconfig and the fragments; each line must hold
-merge_config()
+# check_config CONFIG FRAGMENT...: each line of the fragments holds in CONFIG
+check_config()
 {
-	local src=$1 out=$2 arch=$3 line bad=()
-	local frags=("$TOP/tests/kernel/base.config" "$TOP/tests/kernel/$4.config")
-	local mk=(make -C "$src" "O=$out" "ARCH=$arch")
+	local config=$1 line bad=()
 
-	"${mk[@]}" tinyconfig &&
-		"$src/scripts/kconfig/merge_config.sh" -m -O "$out" "$out/.config" "${frags[@]}" &&
-		"${mk[@]}" olddefconfig || return
+	shift
 	while read -r line; do
 		case $line in
 		CONFIG_*=n) line="# ${line%=n} is not set" ;;
 		CONFIG_* | '# CONFIG_'*' is not set') ;;
 		*) continue ;;
 		esac
-		grep -qxF -- "$line" "$out/.config" && continue
+		grep -qxF -- "$line" "$config" && continue
 		# What the kernel does not even offer is not set either.
-		if [[ $line == '# '* ]] && ! grep -q "^${line:2:-11}=" "$out/.config"; then
+		if [[ $line == '# '* ]] && ! grep -q "^${line:2:-11}=" "$config"; then
 			continue
 		fi
 		bad+=("$line")
-	done < <(cat "${frags[@]}")
+	done < <(cat "$@")
 	((${#bad[@]} == 0)) || {
 		echo "options that the kernel's configuration dropped:"
 		printf '  %s\n' "${bad[@]}"
@@ -50,16 +49,34 @@ merge_config()
 	}
 }
 
+# merge_config SRC OUT ARCH VM: tinyconfig and the fragments
+merge_config()
+{
+	local src=$1 out=$2
+	local frags=("$TOP/tests/kernel/base.config" "$TOP/tests/kernel/$4.config")
+	local mk=(make -C "$src" "O=$out" "ARCH=$3")
+
+	"${mk[@]}" tinyconfig &&
+		"$src/scripts/kconfig/merge_config.sh" -m -O "$out" "$out/.config" "${frags[@]}" &&
+		"${mk[@]}" olddefconfig &&
+		check_config "$out/.config" "${frags[@]}"
+}
+
 main()
 {
 	local kernel vm src arch key dir out target patch mk
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
+	if [[ ${1:-} == --check-config ]]; then
+		shift
+		check_config "$@" || exit 1
+		return
+	fi
 	kernel=${1:-}
 	vm=${2:-}
 	kernel_check "$kernel"
 	vm_check "$vm"
-	need_build
+	need "${NEED_BUILD[@]}"
 	src=$("$TOP/scripts/fetch.sh" "$kernel")
 	[[ ! -e $src/.config && ! -d $src/include/config ]] ||
 		die "$src has been built in place; run there: make mrproper"

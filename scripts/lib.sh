@@ -11,6 +11,10 @@ trap 'STATUS=$?; ((STATUS == 99)) || printf "%s: error: status %s from: %s (%s:%
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=$TOP/build
+[[ $TOP != *[[:space:]]* ]] || {
+	echo "error: the kernel's make cannot work in a folder with a blank in its name: $TOP" >&2
+	exit 1
+}
 CACHE=${XDG_CACHE_HOME:-${HOME:?}/.cache}/md-percpu
 # shellcheck disable=SC2034 # for the scripts
 NCPU=$(nproc)
@@ -179,18 +183,18 @@ install_packages()
 		"${apt[@]}" install --yes --no-install-recommends "$@"
 }
 
-need_build()
-{
-	need gcc:gcc make:make flex:flex bison:bison bc:bc cpio:cpio depmod:kmod \
-		git:git perl:perl xz:xz-utils python3:python3 \
-		/usr/include/stdlib.h:libc6-dev /usr/include/gelf.h:libelf-dev
-}
+# What a verb wants beyond the base system, for one call of need().
+# shellcheck disable=SC2034 # for the scripts
+NEED_BUILD=(gcc:gcc make:make flex:flex bison:bison bc:bc cpio:cpio depmod:kmod
+	git:git perl:perl xz:xz-utils python3:python3
+	/usr/include/stdlib.h:libc6-dev /usr/include/gelf.h:libelf-dev)
 
+# need_vm VM: likewise, as words
 need_vm()
 {
-	need fio:fio mdadm:mdadm busybox:busybox dmsetup:dmsetup mkfs.ext4:e2fsprogs cpio:cpio \
-		setpriv:util-linux
-	[[ $1 != qemu ]] || need qemu-system-x86_64:qemu-system-x86
+	echo fio:fio mdadm:mdadm busybox:busybox dmsetup:dmsetup mkfs.ext4:e2fsprogs \
+		cpio:cpio setpriv:util-linux
+	[[ $1 != qemu ]] || echo qemu-system-x86_64:qemu-system-x86
 }
 
 ### Debian's archive, through an apt configuration of the project's own

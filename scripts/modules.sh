@@ -56,7 +56,7 @@ main()
 	kernel=${1:-}
 	vm=${2:-}
 	kernel_check "$kernel"
-	need_build
+	need "${NEED_BUILD[@]}"
 	if [[ -n ${KDIR:-} ]]; then
 		vm=host
 		kdir=$(realpath -e -- "$KDIR" 2>/dev/null) || die "KDIR=$KDIR does not exist"

@@ -9,6 +9,8 @@
 #	--mem MB	its memory (1280)
 #	--timeout S	how long the job may take (300)
 #	--set NAME=VALUE	a variable for the job; may be repeated
+#	--file FILE	goes to /job in the guest; may be repeated
+#	--plugin SO,ARGS	a TCG plugin (QEMU)
 #	--pin		each guest CPU on a CPU of its own (UML)
 #	--show		print the job's progress, lines that begin with "@ "
 #
@@ -20,7 +22,7 @@
 # shellcheck source=scripts/lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
 
-OUT='' CPUS=2 MEM=1280 TIMEOUT=300 SHOW='' PIN='' VARS=()
+OUT='' CPUS=2 MEM=1280 TIMEOUT=300 SHOW='' PIN='' PLUGIN='' VARS=() FILES=()
 
 # The one list of what must not be on a guest's console.
 BAD='BUG:|WARNING:|Oops|Kernel panic|general protection|Call Trace:'
@@ -48,6 +50,7 @@ job_cpio()
 	dir=$(mktemp -d "$OUT/job.XXXXXX")
 	mkdir -p "$dir/job"
 	cp "$1" "$dir/job/run"
+	((${#FILES[@]} == 0)) || cp "${FILES[@]}" "$dir/job/"
 	for var in "NONCE=$2" "CPUS=$CPUS" "TIMEOUT=$TIMEOUT" "${VARS[@]}"; do
 		printf "%s='%s'\n" "${var%%=*}" "${var#*=}" # no quotes in values
 	done >"$dir/job/env"
@@ -68,7 +71,8 @@ boot()
 	# shellcheck disable=SC2054 # they are QEMU's commas
 	local accel=(-accel tcg,thread=multi -cpu max,-cx16,-la57)
 
-	[[ ! -w /dev/kvm ]] || accel=(-accel kvm -cpu host)
+	[[ ! -w /dev/kvm || -n $PLUGIN ]] || accel=(-accel kvm -cpu host)
+	[[ -z $PLUGIN ]] || accel+=(-plugin "$PLUGIN")
 	case $1 in
 	uml)
 		exec "${run[@]}" "$2/linux" "mem=${MEM}M" "ncpus=$CPUS" seccomp=on ${PIN:+pincpus} \
@@ -98,6 +102,8 @@ main()
 		--mem) MEM=$2; shift ;;
 		--timeout) TIMEOUT=$2; shift ;;
 		--set) VARS+=("$2"); shift ;;
+		--file) FILES+=("$2"); shift ;;
+		--plugin) PLUGIN=$2; shift ;;
 		--pin) PIN=1 ;;
 		--show) SHOW=1 ;;
 		*) die "unknown option $1" ;;

@@ -70,7 +70,7 @@ waits()
 	usleep 300000
 	quiesce || return
 	# They are over, but for their way up from the completion.
-	usleep 200000
+	usleep 500000
 	for i in $pids; do
 		! kill -0 "$i" 2>/dev/null || return
 	done

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# c2c.sh KERNEL [control]: count the stores and loads to cache lines that all
+# vCPUs write, and the instructions, per I/O, of stock and percpu, by function.
+#
+# From the environment: LEVELS, RW (randread, randwrite or fsync), VCPUS, IOS (in
+# the window), VARIANTS, BITMAP (none or internal). Each level and variant is a
+# boot of the x86 test kernel in QEMU, with a plugin that counts; how, and what
+# is told apart as noise, is at the top of scripts/c2c-report.py. Writes
+# build/c2c/{summary,functions}.tsv, table.md, c2c.svg.
+#
+# With "control": only the controls, as TAP; exit status 1 if one is wrong.
+
+# shellcheck source=scripts/lib.sh
+. "${BASH_SOURCE[0]%/*}/lib.sh"
+
+# build_plugin: for the plugin interface that this QEMU has
+build_plugin()
+{
+	local version
+
+	for version in 1 2 3 4 5 6 7 8; do
+		gcc -O2 -Wall -Wextra -fPIC -shared -DPLUGIN_VERSION=$version \
+			-o "$WORK/c2c.so" "$TOP/tests/c2c/plugin.c" || return
+		# It says no at once, or waits for a machine that never starts.
+		timeout 20 qemu-system-x86_64 -machine none -display none -monitor stdio \
+			-plugin "$WORK/c2c.so,out=/dev/null" <<<quit &&
+			return 0
+	done
+	echo "no version of the plugin interface fits $(qemu-system-x86_64 --version | head -n 1)"
+	return 1
+}
+
+build_control()
+{
+	mkdir -p "$WORK/control"
+	cp "$TOP"/tests/c2c/control/* "$WORK/control/"
+	make -C "$KDIR/build" "M=$WORK/control" modules
+}
+
+# count WHAT VARIANT: one boot, one window; the raw counts into WORK/WHAT-VARIANT
+count()
+{
+	local out=$WORK/$1-$2 files=(--file "$WORK/job") rc=0
+
+	[[ $1 == raid* ]] || files+=(--file "$WORK/control/c2c_control.ko")
+	"$TOP/scripts/vm.sh" --out "$out" --cpus "$VCPUS" --mem 1536 --timeout 300 \
+		--plugin "$WORK/c2c.so,out=$WORK/counts" "${files[@]}" \
+		--set "WHAT=$1" --set "VARIANT=$2" --set "RW=$RW" --set "IOS=$IOS" \
+		--set "BITMAP=$BITMAP" "$KERNEL" qemu "$TOP/tests/c2c/run.sh" || rc=$?
+	((rc == 0)) || {
+		tail -n 10 "$out/console" >&2
+		die "$1 $2: $(<"$out/verdict"); the console is in $out/console"
+	}
+	mv "$WORK/counts" "$out/counts"
+}
+
+control()
+{
+	local name n=0 bad=0 want got
+
+	echo "TAP version 13"
+	echo "1..4"
+	for name in shared:1 percpu:0 false:1 flag:0; do
+		want=${name#*:}
+		name=${name%:*}
+		n=$((n + 1))
+		count "$name" control
+		got=$("$TOP/scripts/c2c-report.py" --only-shared "$WORK/$name-control" c2c_control)
+		if awk -v g="$got" -v w="$want" 'BEGIN { exit !(g > w - 0.02 && g < w + 0.02) }'; then
+			echo "ok $n - c2c: $name: $got stores to shared lines per I/O"
+		else
+			echo "not ok $n - c2c: $name: $got stores to shared lines per I/O, but $want were made"
+			bad=1
+		fi
+	done
+	return $bad
+}
+
+main()
+{
+	local level variant sets=()
+
+	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
+	KERNEL=${1:-}
+	kernel_check "$KERNEL"
+	LEVELS=${LEVELS:-raid0 raid1 raid10 raid5} RW=${RW:-randread} VCPUS=${VCPUS:-4}
+	IOS=${IOS:-20000} VARIANTS=${VARIANTS:-stock percpu} BITMAP=${BITMAP:-none}
+	[[ ${2:-} != control ]] || { RW=randread VCPUS=4 IOS=8000; }
+	levels_check "$LEVELS"
+	number_check VCPUS "$VCPUS" 2 8
+	number_check IOS "$IOS" 1000 10000000
+	case $RW in randread | randwrite | fsync) ;; *) die "RW=$RW is not one of: randread randwrite fsync" ;; esac
+	case $BITMAP in none | internal) ;; *) die "BITMAP=$BITMAP is not one of: none internal" ;; esac
+	for variant in $VARIANTS; do
+		[[ $variant == stock || $variant == percpu ]] ||
+			die "VARIANTS: $variant is not one of: stock percpu"
+	done
+
+	unset KDIR
+	# shellcheck disable=SC2046 # words
+	need "${NEED_BUILD[@]}" $(need_vm qemu) gnuplot:gnuplot-nox objdump:binutils
+	"$TOP/scripts/modules.sh" "$KERNEL" qemu >/dev/null
+	"$TOP/scripts/guest.sh" "$KERNEL" qemu >/dev/null
+	KDIR=$("$TOP/scripts/kernel.sh" "$KERNEL" qemu)
+	WORK=$BUILD/$KERNEL/qemu/c2c
+	rm -rf "$WORK"
+	mkdir -p "$WORK"
+	run_logged "$WORK/plugin.log" "building the plugin" build_plugin
+	run_logged "$WORK/job.log" "building the job" \
+		gcc -O2 -Wall -static -pthread -o "$WORK/job" "$TOP/tests/c2c/job.c"
+	if [[ ${2:-} == control ]]; then
+		run_logged "$WORK/control.log" "building the control" build_control
+		control
+		return
+	fi
+
+	for level in $LEVELS; do
+		for variant in $VARIANTS; do
+			log "c2c: $level $variant: $IOS x $RW on $VCPUS vCPUs"
+			count "$level" "$variant"
+			sets+=("$WORK/$level-$variant")
+		done
+	done
+	rm -rf "$BUILD/c2c.tmp"
+	mkdir -p "$BUILD/c2c.tmp"
+	"$TOP/scripts/c2c-report.py" --modules "$BUILD/$KERNEL/qemu" --out "$BUILD/c2c.tmp" "${sets[@]}"
+	printf '\nPer I/O: %s of 4 KiB, bitmap %s, %s I/Os, %s vCPUs; Linux %s, %s.\n' "$RW" "$BITMAP" "$IOS" "$VCPUS" \
+		"$(<"$KDIR/build/include/config/kernel.release")" \
+		"$(qemu-system-x86_64 --version | sed -n '1s/ (.*//p')" >>"$BUILD/c2c.tmp/table.md"
+	rm -rf "$BUILD/c2c"
+	mv "$BUILD/c2c.tmp" "$BUILD/c2c"
+	cat "$BUILD/c2c/table.md"
+	log "also in build/c2c: summary.tsv functions.tsv table.md c2c.svg"
+}
+
+main "$@"
