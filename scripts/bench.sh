@@ -54,6 +54,7 @@ main()
 	((cpus <= NCPU)) || warn "$cpus jobs on $NCPU CPUs: the figures will say little"
 
 	unset KDIR
+	ksrc_check "$kernel"
 	# shellcheck disable=SC2046 # words
 	need "${NEED_BUILD[@]}" $(need_vm "$vm") gnuplot:gnuplot-nox
 	lock "run${BUILD//\//-}"

@@ -99,6 +99,7 @@ main()
 	done
 
 	unset KDIR
+	ksrc_check "$KERNEL"
 	# shellcheck disable=SC2046 # words
 	need "${NEED_BUILD[@]}" $(need_vm qemu) gnuplot:gnuplot-nox objdump:binutils
 	"$TOP/scripts/modules.sh" "$KERNEL" qemu >/dev/null

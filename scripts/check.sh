@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# check.sh KERNEL: every quick test. The controls of the harness first: guests
-# that must be found failed. Then lint, litmus, the functional tests of tests/md
-# in UML, and on the x86 kernel in QEMU the KUnit tests and the meter's controls.
+# check.sh KERNEL: every quick test. Lint and litmus, then the controls of the
+# harness, guests that must be found failed; if all that is good, on the x86
+# kernel in QEMU the KUnit tests and the meter's controls, and in UML the
+# functional tests of tests/md.
 #
 # TESTS="010 030" in the environment: only those of tests/md. What a guest left
 # is in build/KERNEL/VM/check/TEST. Ends with "N passed, N failed, N skipped";
@@ -30,6 +31,14 @@ skipped()
 {
 	SKIPPED=$((SKIPPED + 1))
 	echo "ok - $* # SKIP"
+}
+
+# summary: the last line, and the end
+summary()
+{
+	log "$(du -sh "$BUILD" | cut -f1) in build/"
+	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+	exit $((FAILED > 0))
 }
 
 # tap COMMAND...: count the results that it prints
@@ -136,9 +145,18 @@ functional()
 	echo "# $2 $name: $((SECONDS - t0)) s"
 }
 
+# build KERNEL VM: all that a guest needs
+build()
+{
+	# shellcheck disable=SC2046 # words
+	need "${NEED_BUILD[@]}" $(need_vm "$2")
+	"$TOP/scripts/modules.sh" "$1" "$2" >/dev/null
+	"$TOP/scripts/guest.sh" "$1" "$2" >/dev/null
+}
+
 main()
 {
-	local kernel file t vm tests=()
+	local kernel file t tests=()
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
 	kernel=${1:-}
@@ -150,25 +168,30 @@ main()
 	done
 
 	unset KDIR
-	# shellcheck disable=SC2046 # words
-	need "${NEED_BUILD[@]}" $(need_vm qemu) shellcheck:shellcheck gnuplot:gnuplot-nox
+	ksrc_check "$kernel"
+	mkdir -p "$BUILD"
 	lock "run${BUILD//\//-}"
-	for vm in uml qemu; do
-		"$TOP/scripts/modules.sh" "$kernel" "$vm" >/dev/null
-		"$TOP/scripts/guest.sh" "$kernel" "$vm" >/dev/null
-	done
-
-	if ((${#tests[@]} == 0)); then
+	if ((${#tests[@]} > 0)); then
+		build "$kernel" uml
+	else
 		tests=("$TOP"/tests/md/*.sh)
-		for file in "$TOP"/tests/meta/*.sh; do
-			control "$kernel" "$file"
-		done
-		control_config
-		((FAILED == 0)) || die "the harness does not see failures: nothing below could be trusted"
+		# shellcheck disable=SC2046 # words
+		need "${NEED_BUILD[@]}" $(need_vm qemu) shellcheck:shellcheck gnuplot:gnuplot-nox
 		log lint
 		tap "$TOP/scripts/lint.sh" "$kernel"
 		log litmus
 		tap "$TOP/scripts/litmus.sh" "$kernel"
+		build "$kernel" uml
+		log "the controls of the harness"
+		control_config
+		for file in "$TOP"/tests/meta/*.sh; do
+			control "$kernel" "$file"
+		done
+		((FAILED == 0)) || {
+			log "failed above: the rest would be worth little, and is left out"
+			summary
+		}
+		build "$kernel" qemu
 		functional "$kernel" qemu "$TOP/tests/md/060-kunit.sh"
 		log "the controls of the meter"
 		tap "$TOP/scripts/c2c.sh" "$kernel" control
@@ -177,9 +200,7 @@ main()
 		functional "$kernel" uml "$file"
 	done
 
-	log "$(du -sh "$BUILD" | cut -f1) in build/"
-	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
-	((FAILED == 0))
+	summary
 }
 
 main "$@"

@@ -99,7 +99,7 @@ main()
 		return
 	fi
 
-	log "building the $vm test kernel from ${src} (about 5 minutes on two cores)"
+	log "building the $vm test kernel from ${src} (some 10 minutes on two cores)"
 	out=$dir/build
 	mkdir -p "$out"
 	if [[ -d $TOP/tests/kernel/$vm ]]; then

@@ -54,7 +54,8 @@ log()
 # usage: print the comment at the head of the script, for --help
 usage()
 {
-	sed -n '/^#!/d; /SPDX/d; /^#/!q; s/^# \{0,1\}//; p' "$0"
+	sed -n '/^#!/d; /SPDX-License/d; /^#/!q; s/^# \{0,1\}//; p' "$0" |
+		sed '1{ /^$/d; }'
 }
 
 # run_logged LOG WHAT COMMAND...: the output into LOG, its end shown on failure.
@@ -145,6 +146,12 @@ number_check()
 	if [[ ! $2 =~ ^(0|[1-9][0-9]{0,8})$ ]] || (($2 < $3 || $2 > $4)); then
 		die "$1=$2 is not a whole number from $3 to $4"
 	fi
+}
+
+# ksrc_check KERNEL: a tree of the user's is looked at before anything else
+ksrc_check()
+{
+	[[ -z ${KSRC:-} ]] || "$TOP/scripts/fetch.sh" "$1" >/dev/null
 }
 
 ### Host packages
@@ -238,6 +245,8 @@ apt_own()
 		Dir::State::Lists "$base/lists";
 		Dir::Cache "$base";
 		APT::Sandbox::User "root";
+		// A mirror may lag, or be a snapshot; signatures are checked all the same.
+		Acquire::Check-Valid-Until "false";
 		Acquire::Languages "none";
 		Acquire::Retries "3";
 	END

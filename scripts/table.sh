@@ -11,8 +11,8 @@
 main()
 {
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
-	[[ -s ${1:?which bench.tsv?} ]] || die "$1 is empty"
-	awk -F'\t' -v summary="${2:?which summary.tsv?}" '
+	[[ -s ${1:-} && -n ${2:-} ]] || die "wants a bench.tsv that is not empty, and the name of a summary.tsv"
+	awk -F'\t' -v summary="$2" '
 	# sort v[1..n] in place, by insertion: n is a handful
 	function sort(v, n,    i, j, x) {
 		for (i = 2; i <= n; i++) {
