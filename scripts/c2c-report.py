@@ -30,6 +30,7 @@ import sys
 
 MD = {"md_mod", "raid0", "raid1", "raid10", "raid456", "linear", "dm_raid"}
 FEW = 0.005
+MOST = 6  # functions in the table
 
 
 class Symbols:
@@ -181,7 +182,10 @@ def report(modules, out, sets):
         print(one.level, one.variant, f"{stores:.4f}", f"{loads:.4f}", f"{partly:.4f}",
               f"{other[0]:.4f}", f"{one.insns['md'] / one.ios:.1f}",
               f"{one.insns['kernel'] / one.ios:.1f}", sep="\t", file=summary)
-        where = ", ".join(f"{name} {s:.2f}" for _, name, s, _, _ in rows if s >= FEW)
+        top = [f"{name} {s:.2f}" for _, name, s, _, _ in rows if s >= FEW]
+        where = ", ".join(top[:MOST])
+        if len(top) > MOST:
+            where += f", and {len(top) - MOST} more in functions.tsv"
         print(f"| {one.level} | {one.variant} | {stores:.2f} | {loads:.2f} | {partly:.2f} | "
               f"{other[0]:.2f} | {one.insns['md'] / one.ios:.0f} | "
               f"{one.insns['kernel'] / one.ios:.0f} | {where} |", file=table)
