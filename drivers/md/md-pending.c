@@ -121,12 +121,31 @@ void md_pending_exit(struct md_pending *pending)
 	 * period waits for both.
 	 */
 	synchronize_rcu();
+	md_pending_free(pending);
+}
+EXPORT_SYMBOL_GPL(md_pending_exit);
+
+/**
+ * md_pending_free - the last step of md_pending_exit()
+ * @pending: initialised, or zeroed memory
+ *
+ * For owners that tear down many at once, and need not wait for a grace period
+ * each. The caller has done what md_pending_exit() does before: it has called
+ * md_pending_set_atomic(), seen md_pending_is_zero() and then waited for a
+ * grace period; or neither has the mode ever been changed nor a reference been
+ * taken. Does not sleep.
+ */
+void md_pending_free(struct md_pending *pending)
+{
+	if (!md_pending_initialized(pending))
+		return;
+
 	if (WARN_ON_ONCE(!md_pending_is_zero(pending)))
 		return; /* rather leak it than have it used when freed */
 	percpu_ref_exit(&pending->ref);
 	pending->name = NULL;
 }
-EXPORT_SYMBOL_GPL(md_pending_exit);
+EXPORT_SYMBOL_GPL(md_pending_free);
 
 /**
  * md_pending_set_percpu - count per CPU from now on

@@ -65,6 +65,7 @@ int __must_check md_pending_init(struct md_pending *pending,
 				 percpu_ref_func_t *release,
 				 const char *name, dev_t dev);
 void md_pending_exit(struct md_pending *pending);
+void md_pending_free(struct md_pending *pending);
 void md_pending_set_percpu(struct md_pending *pending, const char *why);
 void md_pending_set_atomic_async(struct md_pending *pending, const char *why);
 void md_pending_set_atomic(struct md_pending *pending, const char *why);
@@ -80,6 +81,19 @@ void md_pending_set_atomic(struct md_pending *pending, const char *why);
 static inline bool md_pending_initialized(const struct md_pending *pending)
 {
 	return pending->name;
+}
+
+/**
+ * md_pending_set_name - say what is counted once that is known
+ * @pending: in atomic mode since md_pending_init()
+ * @name: what is counted, for the tracepoint; not copied
+ * @dev: the array's device number
+ */
+static inline void md_pending_set_name(struct md_pending *pending,
+				       const char *name, dev_t dev)
+{
+	pending->name = name;
+	pending->dev = dev;
 }
 
 /**

@@ -4,7 +4,7 @@
 # For the jobs that run in the guest: KTAP, the two module sets, disks, arrays.
 # A command that should work is run by `try`, what is to be found out by `ok`.
 
-MD_MODULES="md_pending_kunit dm_raid raid456 raid10 raid1 raid0 linear md_mod"
+MD_MODULES="md_balance_kunit md_pending_kunit dm_raid raid456 raid10 raid1 raid0 linear md_mod"
 KTAP=/results/ktap
 NR=0
 # There is no udevd: dmsetup makes its nodes itself.
@@ -102,6 +102,28 @@ ramdisks()
 disks()
 {
 	seq 0 $(($1 - 1)) | sed 's|^|/dev/ram|'
+}
+
+# null_disk N MB NS [ROTATIONAL]: /dev/nullbN keeps data, and takes that long
+null_disk()
+{
+	local dir=/sys/kernel/config/nullb/nullb$1
+
+	[ -d /sys/module/null_blk ] || modprobe null_blk nr_devices=0 || return
+	[ -d /sys/kernel/config/nullb ] ||
+		mount -t configfs configfs /sys/kernel/config || return
+	mkdir "$dir" && echo 1 >"$dir/memory_backed" && echo 2 >"$dir/irqmode" &&
+		echo "$2" >"$dir/size" && echo "$3" >"$dir/completion_nsec" &&
+		echo "$(nproc)" >"$dir/submit_queues" && echo 128 >"$dir/hw_queue_depth" &&
+		echo "${4:-0}" >"$dir/rotational" && echo 1 >"$dir/power"
+}
+
+# null_remove N...
+null_remove()
+{
+	for N in "$@"; do
+		rmdir "/sys/kernel/config/nullb/nullb$N" || return
+	done
 }
 
 # create LEVEL DEVICES-AND-OPTIONS...: /dev/md0, or false
