@@ -13,16 +13,24 @@ What is counted, and what is taken for noise:
   The md modules are listed function by function; the rest of the kernel (block
   layer, scheduler, timers) is one figure, since it is the same in both variants
   and depends on what else the guest does.
+* A store is named by the structure member that it writes if three things agree: the
+  source statement (the one of the line that addr2line tells, or of one that it was
+  inlined into) writes base->member or passes its address on; base is declared there
+  as, or is a member that is, a struct with that member; and DWARF (pahole) has the
+  member at the displacement in the instruction. If none fits, or more than one, only
+  the source line is told: that of &base->member[i], say, whose place is computed.
 * Functions with less than 0.005 stores and loads per I/O are summed up as "rest".
 * Instructions are counted by translated block, so that a block that was left in
   the middle, by a page fault or an interrupt, counts as a whole.
 
 Usage: c2c-report.py --modules DIR --out DIR SET...
        c2c-report.py --only-shared SET MODULE
+       c2c-report.py --members DIR/VARIANT MODULE FUNCTION...
 A SET is a folder LEVEL-VARIANT with counts, results/ios and results/kallsyms.
 """
 import bisect
 import collections
+import functools
 import os
 import re
 import subprocess
@@ -91,46 +99,146 @@ class Set:
                 yield pc, stores / self.ios, loads / self.ios
 
 
-class Lines:
-    """Source lines and structure members of an instruction of a module."""
+# What a statement writes: base and member of &base->member, base->member = ...,
+# base->member++, WRITE_ONCE(base->member, ...). Not of &base->member[i]: that may be
+# anywhere.
+PATH = r"(?:\w+@*(?:->|\.))*(\w+)@*(?:->|\.)(\w+)(?![\w@.]|->)"  # @: a subscript
+WRITTEN = re.compile(rf"(?:(?<!&)&|\+\+|--|(?:WRITE_ONCE|rcu_assign_pointer)\(){PATH}|"
+                     rf"{PATH}\s*(?:(?:[-+*/|&^]|<<|>>)?=(?!=)|\+\+|--)")
+BYTES = {"b": 1, "w": 2, "l": 4, "q": 8}
+READS = {"cmp", "test", "bt", "call", "jmp", "push"}
 
-    def __init__(self, modules, variant):
-        self.path = os.path.join(modules, variant)
+
+@functools.lru_cache(maxsize=None)
+def source(path):
+    """The lines of a source file, without comments."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as f:
+            return [re.sub(r"/\*.*?(\*/|$)|//.*", "", line).strip() for line in f]
+    except OSError:
+        return []
+
+
+def written(lines, number):
+    """{(base, member)} that the statement at a line writes"""
+    def goes_on(i):
+        return 0 <= i < len(lines) and re.search(r"[-=+*/,(|&?<>]$", lines[i])
+
+    first = last = number - 1
+    while goes_on(first - 1):
+        first -= 1
+    while goes_on(last):
+        last += 1
+    text, subscripts = " ".join(lines[first:last + 1]), 1
+    while subscripts:
+        text, subscripts = re.subn(r"\[[^][]*\]", "@", text)
+    return {(a or c, b or d) for a, b, c, d in WRITTEN.findall(text)}
+
+
+def structs(ko):
+    """What pahole reads from DWARF: {(struct, member): [(offset, size)]}, and for
+    the name of a member the structs that members of this name are or point to."""
+    out = subprocess.run(["pahole", "-F", "dwarf", ko], check=True, capture_output=True, text=True).stdout
+    members, types, struct = collections.defaultdict(list), collections.defaultdict(set), None
+    for line in out.splitlines():
+        line = re.sub(r" __attribute__\(\(.*?\)\)(?=[; ]|$)", "", line)
+        m = re.match(r"(?:struct (\w+) \{|\})", line)
+        if m:
+            struct = m.group(1)
+        m = re.match(r"\s+(?:(?:struct (\w+)\b)?.*\W)?(\w+)(?:\[\d*\])*;\s+/\*\s+(\d+)\s+(\d+) \*/", line)
+        if m and struct:
+            members[(struct, m.group(2))].append((int(m.group(3)), int(m.group(4))))
+            if m.group(1):
+                types[m.group(2)].add(m.group(1))
+    return members, types
+
+
+def stores(ko):
+    """{(section, offset): (displacement, size)} of the instructions that write by way
+    of a register"""
+    out = subprocess.run(["objdump", "-dr", "--no-show-raw-insn", "-M", "suffix", ko], check=True,
+                         capture_output=True, text=True).stdout
+    table, section, key = {}, None, None
+    for line in out.splitlines():
+        m = re.match(r"Disassembly of section (.*):", line)
+        if m:
+            section = m.group(1)
+        elif "R_X86_64_32S" in line:
+            table.pop(key, None)  # a variable's address, not a displacement
+        m = re.match(r"\s+([0-9a-f]+):\t(?:lock )?(.*)", line)
+        if not m:
+            continue
+        key = (section, int(m.group(1), 16))
+        # In AT&T syntax the last operand is what is written.
+        m = re.match(r"(\w+)([bwlq])\s+(?:.*,)?(0x[0-9a-f]+)?\((%\w+)[^()]*\)$", m.group(2))
+        if m and m.group(1) not in READS and m.group(4) not in ("%rsp", "%rip"):
+            table[key] = (int(m.group(3) or "0", 16), BYTES[m.group(2)])
+    return table
+
+
+class Lines:
+    """Source lines and structure members of the instructions of one set of modules."""
+
+    def __init__(self, folder):
+        self.path = folder
         self.symbols = {}
-        self.cache = {}
+        self.modules = {}
 
     def ko(self, module):
         return os.path.join(self.path, module.replace("_", "-") + ".ko")
 
-    def offset(self, module, name, delta):
-        """(section, offset) of a function's instruction within the .ko."""
+    def symbol(self, module, name):
+        """(section, start, size) of a function within the .ko"""
         if module not in self.symbols:
             table = {}
             out = subprocess.run(["objdump", "-t", self.ko(module)], check=True,
                                  capture_output=True, text=True).stdout
             for line in out.splitlines():
-                m = re.match(r"([0-9a-f]+) .{7} (\S+)\s+[0-9a-f]+ (?:\.hidden )?(\S+)$", line)
+                m = re.match(r"([0-9a-f]+) .{7} (\S+)\s+([0-9a-f]+) (?:\.hidden )?(\S+)$", line)
                 if m:
-                    table.setdefault(m.group(3), (m.group(2), int(m.group(1), 16)))
+                    table.setdefault(m.group(4), (m.group(2), int(m.group(1), 16),
+                                                  int(m.group(3), 16)))
             self.symbols[module] = table
-        section, start = self.symbols[module].get(name, (None, 0))
-        return section, start + delta
+        return self.symbols[module].get(name, (None, 0, 0))
 
-    def where(self, module, name, delta):
-        """file:line of the innermost source line, and the chain of inlining."""
-        key = (module, name, delta)
-        if key not in self.cache:
-            section, offset = self.offset(module, name, delta)
-            text = "?"
-            if section:
-                out = subprocess.run(["addr2line", "-i", "-e", self.ko(module), "-j", section,
-                                      hex(offset)], capture_output=True, text=True).stdout
-                # The outermost place in md's own files is what a reader looks for.
-                own = [os.path.basename(l.split(" ")[0]) for l in out.splitlines()
-                       if re.search(r"/(md|raid)[^/]*\.[ch]:\d+", l)]
-                text = own[0] if own else "?"
-            self.cache[key] = text
-        return self.cache[key]
+    def details(self, module):
+        if module not in self.modules:
+            self.modules[module] = (stores(self.ko(module)), *structs(self.ko(module)))
+        return self.modules[module]
+
+    def member(self, module, at, chain):
+        """struct.member that the instruction writes, or "" if that is not certain"""
+        table, members, types = self.details(module)
+        if at not in table:
+            return ""
+        disp, size = table[at]
+        fit = set()
+        for path, number in chain:
+            lines = source(path)
+            for base, member in written(lines, number):
+                declared = re.findall(rf"\bstruct (\w+) [^;(){{}}=]*\b{base}\b", "\n".join(lines))
+                for struct in types[base].union(declared):
+                    fit.update(f"{struct}.{member}" for start, length in members[(struct, member)]
+                               if start <= disp and disp + size <= start + length)
+        return fit.pop() if len(fit) == 1 else ""
+
+    def where(self, module, name, deltas):
+        """[(file:line, struct.member)] of a function's instructions; either may be empty"""
+        section, start, _ = self.symbol(module, name)
+        if not section:
+            return [("", "")] * len(deltas)
+        out = subprocess.run(["addr2line", "-a", "-i", "-e", self.ko(module), "-j", section,
+                              *(hex(start + d) for d in deltas)],
+                             check=True, capture_output=True, text=True).stdout
+        found = []
+        for delta, text in zip(deltas, re.split(r"^0x.*$", out, flags=re.MULTILINE)[1:]):
+            chain = [(m.group(1), int(m.group(2)))
+                     for m in re.finditer(r"^(.+):(\d+)", text, re.MULTILINE)]
+            # The innermost place in md's own files is what a reader looks for.
+            own = [f"{os.path.basename(path)}:{number}" for path, number in chain
+                   if re.search(r"/(md|raid)[^/]*\.[ch]$", path)]
+            found.append((own[0] if own else "", self.member(module, (section, start + delta), chain)))
+        return found
 
 
 def by_function(one):
@@ -153,36 +261,40 @@ def report(modules, out, sets):
     functions = open(os.path.join(out, "functions.tsv"), "w", encoding="utf-8")
     summary = open(os.path.join(out, "summary.tsv"), "w", encoding="utf-8")
     table = open(os.path.join(out, "table.md"), "w", encoding="utf-8")
-    print("level\tvariant\tmodule\tfunction\tstores\tloads\twhere", file=functions)
+    print("level\tvariant\tmodule\tfunction\tstores\tloads\twhere\tmembers", file=functions)
     print("level\tvariant\tmd_stores\tmd_loads\tmd_partly\tkernel_stores\tmd_insns\tkernel_insns",
           file=summary)
     print("| level | variant | md: stores to shared lines | loads | to partly shared lines "
-          "| rest of the kernel: stores | instructions in md | in the kernel | where |\n"
+          "| rest of the kernel: stores | instructions in md | in the kernel | where (structure member, or else source line) |\n"
           "| --- | --- | --- | --- | --- | --- | --- | --- | --- |", file=table)
     bars = []
     for one in sets:
         md, other = by_function(one)
-        lines = Lines(modules, one.variant)
+        lines = Lines(os.path.join(modules, one.variant))
         stores = sum(e[0] for e in md.values())
         loads = sum(e[1] for e in md.values())
         partly = sum(s for pc, s, _ in one.shared("some") if one.symbols.find(pc)[2] in MD)
         rows, rest = [], [0.0, 0.0]
-        for (module, name), (s, l, pcs) in sorted(md.items(), key=lambda x: -x[1][0]):
+        for (module, name), (s, l, pcs) in sorted(md.items(), key=lambda x: (-round(x[1][0], 2), x[0])):
             if s < FEW and l < FEW:
                 rest[0] += s
                 rest[1] += l
                 continue
-            places = [f"{lines.where(module, name, d)} {n:.2f}"
-                      for d, n in pcs.most_common() if n >= FEW]
-            rows.append((module, name, s, l, ", ".join(places)))
-        rows.append(("", "rest", rest[0], rest[1], ""))
+            places = collections.Counter()
+            for place, n in zip(lines.where(module, name, list(pcs)), pcs.values()):
+                places[place] += n
+            places = sorted(places.items(), key=lambda x: (-round(x[1], 2), x[0]))
+            rows.append((module, name, s, l, [p for p in places if p[1] >= FEW]))
+        rows.append(("", "rest", rest[0], rest[1], []))
         for row in rows:
             print(one.level, one.variant, row[0], row[1], f"{row[2]:.4f}", f"{row[3]:.4f}",
-                  row[4], sep="\t", file=functions)
+                  ", ".join(f"{line or '?'} {n:.2f}" for (line, _), n in row[4]),
+                  ", ".join(f"{member or '?'} {n:.2f}" for (_, member), n in row[4]),
+                  sep="\t", file=functions)
         print(one.level, one.variant, f"{stores:.4f}", f"{loads:.4f}", f"{partly:.4f}",
               f"{other[0]:.4f}", f"{one.insns['md'] / one.ios:.1f}",
               f"{one.insns['kernel'] / one.ios:.1f}", sep="\t", file=summary)
-        top = [f"{name} {s:.2f}" for _, name, s, _, _ in rows if s >= FEW]
+        top = [f"{name} {s:.2f}{brief(places)}" for _, name, s, _, places in rows if s >= FEW]
         where = ", ".join(top[:MOST])
         if len(top) > MOST:
             where += f", and {len(top) - MOST} more in functions.tsv"
@@ -193,6 +305,17 @@ def report(modules, out, sets):
     for f in (functions, summary, table):
         f.close()
     plot(out, bars)
+
+
+def brief(places):
+    """" (member or line COUNT, ...)", for the table"""
+    sums = collections.Counter()
+    for (line, member), n in places:
+        sums[member or line or "?"] += n
+    parts = [what if len(sums) == 1 else f"{what} {n:.2f}" for what, n in sums.most_common(MOST)]
+    if len(sums) > MOST:
+        parts.append(f"{len(sums) - MOST} more")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def plot(out, bars):
@@ -226,10 +349,24 @@ plot {columns}
     subprocess.run(["gnuplot"], input=script, text=True, cwd=out, check=True)
 
 
+def members(folder, module, functions):
+    """Member and source line, with its text, of each store of functions; for a test."""
+    lines = Lines(folder)
+    for name in functions:
+        section, start, size = lines.symbol(module, name)
+        deltas = [d for d in range(size) if (section, start + d) in lines.details(module)[0]]
+        for line, member in lines.where(module, name, deltas):
+            file, _, number = line.partition(":")
+            text = source(os.path.join(folder, file))[int(number) - 1] if number else ""
+            print(module, name, member or "?", line or "?", text)
+
+
 def main(argv):
     if len(argv) == 3 and argv[0] == "--only-shared":
         one = Set(argv[1])
         print(f"{sum(s for pc, s, _ in one.shared('all') if one.symbols.find(pc)[2] == argv[2]):.3f}")
+    elif len(argv) >= 4 and argv[0] == "--members":
+        members(argv[1], argv[2], argv[3:])
     elif len(argv) >= 5 and argv[0] == "--modules" and argv[2] == "--out":
         report(argv[1], argv[3], [Set(path) for path in argv[4:]])
     else:

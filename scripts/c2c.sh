@@ -101,7 +101,7 @@ main()
 	unset KDIR
 	ksrc_check "$KERNEL"
 	# shellcheck disable=SC2046 # words
-	need "${NEED_BUILD[@]}" $(need_vm qemu) gnuplot:gnuplot-nox objdump:binutils
+	need "${NEED_BUILD[@]}" $(need_vm qemu) gnuplot:gnuplot-nox objdump:binutils pahole:dwarves
 	"$TOP/scripts/modules.sh" "$KERNEL" qemu >/dev/null
 	"$TOP/scripts/guest.sh" "$KERNEL" qemu >/dev/null
 	KDIR=$("$TOP/scripts/kernel.sh" "$KERNEL" qemu)
