@@ -176,7 +176,8 @@ main()
 	else
 		tests=("$TOP"/tests/md/*.sh)
 		# shellcheck disable=SC2046 # words
-		need "${NEED_BUILD[@]}" $(need_vm qemu) shellcheck:shellcheck gnuplot:gnuplot-nox
+		need "${NEED_BUILD[@]}" $(need_vm qemu) shellcheck:shellcheck gnuplot:gnuplot-nox \
+			objdump:binutils pahole:dwarves
 		log lint
 		tap "$TOP/scripts/lint.sh" "$kernel"
 		log litmus
@@ -192,6 +193,7 @@ main()
 			summary
 		}
 		build "$kernel" qemu
+		tap "$TOP/tests/c2c/members.sh" "$BUILD/$kernel/qemu/stock"
 		functional "$kernel" qemu "$TOP/tests/md/060-kunit.sh"
 		log "the controls of the meter"
 		tap "$TOP/scripts/c2c.sh" "$kernel" control
