@@ -39,7 +39,8 @@ clean:
 #: make bench      random reads on stock and percpu in turn; prints the table,
 #:                 writes build/bench
 #: make c2c        stores to shared cache lines and instructions per I/O, by
-#:                 function, stock and percpu; prints a table, writes build/c2c
+#:                 function, stock and percpu; prints a table, and a model of
+#:                 the IOPS on up to 128 CPUs; writes build/c2c
 #: make check      every quick test; TESTS="010 020" runs only those of tests/md
 #: make lint       the static part of check
 #: make litmus     the memory-model part of check

@@ -72,6 +72,7 @@ class Set:
             self.ios = int(f.read().split()[1])
         self.symbols = Symbols(os.path.join(path, "results/kallsyms"))
         self.mem = []
+        self.by_line = collections.defaultdict(list)
         self.insns = collections.Counter()
         with open(os.path.join(path, "counts"), encoding="ascii") as f:
             for line in f:
@@ -83,6 +84,7 @@ class Set:
                 elif word[0] == "mem":
                     self.mem.append((int(word[1], 16), int(word[3]), int(word[4]),
                                      int(word[5], 16)))
+                    self.by_line[word[2]].append(self.mem[-1])
                 elif word[0] == "tb":
                     module = self.symbols.find(int(word[1], 16))[2]
                     n = int(word[2]) * int(word[3])
@@ -97,6 +99,14 @@ class Set:
             some = bin(writers).count("1") > 1
             if (everyone and wanted == "all") or (some and not everyone and wanted == "some"):
                 yield pc, stores / self.ios, loads / self.ios
+
+    def md_lines(self):
+        """[(line, stores)] of md per I/O, on lines that all vCPUs wrote."""
+        for line, accesses in self.by_line.items():
+            stores = sum(s for pc, s, _, writers in accesses if writers & self.vcpus == self.vcpus
+                         and self.symbols.find(pc)[2] in MD) / self.ios
+            if stores >= FEW:
+                yield line, stores
 
 
 # What a statement writes: base and member of &base->member, base->member = ...,
@@ -260,7 +270,9 @@ def by_function(one):
 def report(modules, out, sets):
     functions = open(os.path.join(out, "functions.tsv"), "w", encoding="utf-8")
     summary = open(os.path.join(out, "summary.tsv"), "w", encoding="utf-8")
+    by_line = open(os.path.join(out, "lines.tsv"), "w", encoding="utf-8")
     table = open(os.path.join(out, "table.md"), "w", encoding="utf-8")
+    print("level\tvariant\tline\tmd_stores", file=by_line)
     print("level\tvariant\tmodule\tfunction\tstores\tloads\twhere\tmembers", file=functions)
     print("level\tvariant\tmd_stores\tmd_loads\tmd_partly\tkernel_stores\tmd_insns\tkernel_insns",
           file=summary)
@@ -274,6 +286,8 @@ def report(modules, out, sets):
         stores = sum(e[0] for e in md.values())
         loads = sum(e[1] for e in md.values())
         partly = sum(s for pc, s, _ in one.shared("some") if one.symbols.find(pc)[2] in MD)
+        for line, n in one.md_lines():
+            print(one.level, one.variant, line, f"{n:.4f}", sep="\t", file=by_line)
         rows, rest = [], [0.0, 0.0]
         for (module, name), (s, l, pcs) in sorted(md.items(), key=lambda x: (-round(x[1][0], 2), x[0])):
             if s < FEW and l < FEW:
@@ -302,7 +316,7 @@ def report(modules, out, sets):
               f"{other[0]:.2f} | {one.insns['md'] / one.ios:.0f} | "
               f"{one.insns['kernel'] / one.ios:.0f} | {where} |", file=table)
         bars.append((f"{one.level} {one.variant}", [(n, s) for _, n, s, _, _ in rows if s >= FEW]))
-    for f in (functions, summary, table):
+    for f in (functions, summary, by_line, table):
         f.close()
     plot(out, bars)
 

@@ -8,7 +8,9 @@
 # the window), VARIANTS, BITMAP (none or internal). Each level and variant is a
 # boot of the x86 test kernel in QEMU, with a plugin that counts; how, and what
 # is told apart as noise, is at the top of scripts/c2c-report.py. Writes
-# build/c2c/{summary,functions}.tsv, table.md, c2c.svg.
+# build/c2c/{summary,functions,lines}.tsv, table.md, c2c.svg. For random reads a
+# model (scripts/model.py) then draws IOPS for 1 to 128 CPUs from the counts and
+# the time of a line's transfer, measured here: line.tsv, model.tsv, model.svg.
 #
 # With "control": only the controls, as TAP; exit status 1 if one is wrong.
 
@@ -54,6 +56,20 @@ count()
 		die "$1 $2: $(<"$out/verdict"); the console is in $out/console"
 	}
 	mv "$WORK/counts" "$out/counts"
+}
+
+# model DIR: print a curve from the counts in DIR and the time of a transfer, measured now
+model()
+{
+	log "measuring what a contended line costs here: a few seconds"
+	run_logged "$WORK/line.log" "building line" \
+		gcc -O2 -Wall -pthread -o "$WORK/line" "$TOP/tests/bench/line.c"
+	"$WORK/line" >"$1/line.tsv"
+	if ((NCPU > 1)); then
+		"$TOP/scripts/model.py" --line "$1/line.tsv" "$1"
+	else
+		"$TOP/scripts/model.py" "$1"
+	fi
 }
 
 control()
@@ -130,10 +146,11 @@ main()
 	printf '\nPer I/O: %s of 4 KiB, bitmap %s, %s I/Os, %s vCPUs; Linux %s, %s.\n' "$RW" "$BITMAP" "$IOS" "$VCPUS" \
 		"$(<"$KDIR/build/include/config/kernel.release")" \
 		"$(qemu-system-x86_64 --version | sed -n '1s/ (.*//p')" >>"$BUILD/c2c.tmp/table.md"
+	[[ $RW != randread ]] || model "$BUILD/c2c.tmp" >>"$BUILD/c2c.tmp/table.md"
 	rm -rf "$BUILD/c2c"
 	mv "$BUILD/c2c.tmp" "$BUILD/c2c"
 	cat "$BUILD/c2c/table.md"
-	log "also in build/c2c: summary.tsv functions.tsv table.md c2c.svg"
+	log "also in build/c2c: $(cd "$BUILD/c2c" && echo ./*.tsv ./*.svg)"
 }
 
 main "$@"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# check.sh KERNEL: every quick test. Lint and litmus, then the controls of the
-# harness, guests that must be found failed; if all that is good, on the x86
+# check.sh KERNEL: every quick test. Lint, litmus and the model, then the controls
+# of the harness, guests that must be found failed; if all that is good, on the x86
 # kernel in QEMU the KUnit tests and the meter's controls, and in UML the
 # functional tests of tests/md.
 #
@@ -182,6 +182,10 @@ main()
 		tap "$TOP/scripts/lint.sh" "$kernel"
 		log litmus
 		tap "$TOP/scripts/litmus.sh" "$kernel"
+		log "the model"
+		tap "$TOP/scripts/model.py" --check
+		gcc -O2 -Wall -pthread -o "$BUILD/line" "$TOP/tests/bench/line.c"
+		tap "$BUILD/line" --check
 		build "$kernel" uml
 		log "the controls of the harness"
 		control_config
