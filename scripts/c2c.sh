@@ -65,11 +65,7 @@ model()
 	run_logged "$WORK/line.log" "building line" \
 		gcc -O2 -Wall -pthread -o "$WORK/line" "$TOP/tests/bench/line.c"
 	"$WORK/line" >"$1/line.tsv"
-	if ((NCPU > 1)); then
-		"$TOP/scripts/model.py" --line "$1/line.tsv" "$1"
-	else
-		"$TOP/scripts/model.py" "$1"
-	fi
+	"$TOP/scripts/model.py" --line "$1/line.tsv" "$1"
 }
 
 control()

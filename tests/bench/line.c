@@ -10,7 +10,8 @@
  * cheap; with work in between, as in md, the line is elsewhere each time.
  *
  * Output, tab separated: op, set, place, threads, work, and ns per operation (a
- * get or a put), median, least and most over the rounds. Then, derived:
+ * get or a put), median, least and most over the rounds in which all threads had
+ * their CPUs to themselves. Then, derived:
  *	rmw		a locked instruction on a line that is here: "atomic" on
  *			one CPU
  *	transfer	what the line's coming adds to it: "atomic" with work,
@@ -21,6 +22,7 @@
  */
 #define _GNU_SOURCE
 #include <getopt.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -185,6 +187,7 @@ static bool run_same;
 static uint64_t run_spins;
 static long run_times;		/* of get, then of put, with --check; else 0 */
 static volatile bool stop;
+static int running;		/* threads that do: all begin at once */
 static pthread_barrier_t meet;
 static struct { _Alignas(LINE) double ns, wall; uint64_t pairs; } result[MOST];
 
@@ -235,6 +238,9 @@ static void *thread(void *arg)
 			op->put(o, &io);
 		return NULL;
 	}
+	__atomic_fetch_add(&running, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&running, __ATOMIC_SEQ_CST) < threads)
+		;
 	wall0 = now(CLOCK_MONOTONIC);
 	t0 = now(CLOCK_THREAD_CPUTIME_ID);
 	do {
@@ -255,6 +261,7 @@ static void *thread(void *arg)
 static void start(pthread_t *id)
 {
 	stop = false;
+	running = 0;
 	pthread_barrier_init(&meet, NULL, threads + 1);
 	for (intptr_t i = 0; i < threads; i++)
 		if (pthread_create(&id[i], NULL, thread, (void *)i)) {
@@ -294,15 +301,15 @@ static double run(const struct ops *op, bool same, uint64_t n, bool *whole)
 	return ns / pairs / 2;
 }
 
-/* One round: again, a few times, if it was disturbed. */
+/* One round: again, a few times, if it was disturbed; NAN if it still is. */
 static double measure(const struct ops *op, bool same, uint64_t n)
 {
 	bool whole = false;
 	double ns = 0;
 
-	for (int i = 0; i < 3 && !whole; i++)
+	for (int i = 0; i < 4 && !whole; i++)
 		ns = run(op, same, n, &whole);
-	return ns;
+	return whole ? ns : NAN;
 }
 
 static int compare(const void *a, const void *b)
@@ -314,10 +321,18 @@ static int compare(const void *a, const void *b)
 
 static void row(const char *op, const char *set, const char *place, int n, int w, double *v)
 {
-	qsort(v, rounds, sizeof(*v), compare);
+	int good = 0;
+
+	for (int i = 0; i < rounds; i++)
+		if (!isnan(v[i]))
+			v[good++] = v[i];
+	if (!good) {
+		fprintf(stderr, "line: %s with %d threads was disturbed in every round\n", op, n);
+		return;
+	}
+	qsort(v, good, sizeof(*v), compare);
 	printf("%s\t%s\t%s\t%d\t%d\t%.2f\t%.2f\t%.2f\n", op, set, place, n, w,
-	       rounds % 2 ? v[rounds / 2] : (v[rounds / 2 - 1] + v[rounds / 2]) / 2,
-	       v[0], v[rounds - 1]);
+	       (v[(good - 1) / 2] + v[good / 2]) / 2, v[0], v[good - 1]);
 	fflush(stdout);
 }
 
@@ -429,7 +444,7 @@ static int usage(void)
 	       "  --rounds 21        rounds, of which the median is told\n"
 	       "  --ms 3             length of a run\n"
 	       "  --check            only see to it that the counts add up; prints TAP\n"
-	       "For the model of a large machine: line >line.tsv; scripts/model.py --line line.tsv\n");
+	       "For the model of a large machine: line >line.tsv; scripts/model.py --line line.tsv build/c2c\n");
 	return 0;
 }
 
