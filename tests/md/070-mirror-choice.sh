@@ -167,10 +167,11 @@ write_mostly()
 
 plan 10
 modprobe dm-mod
-try null_disk 0 48 100000
-try null_disk 1 48 100000
-try null_disk 2 48 200000
-try null_disk 3 48 1000000
+# Long beside what a guest adds: it is the ratio that counts.
+try null_disk 0 48 1000000
+try null_disk 1 48 1000000
+try null_disk 2 48 2000000
+try null_disk 3 48 10000000
 for level in 1 10; do
 	ok "raid$level: equal mirrors do the same, within 2 %" equal $level
 	ok "raid$level: twice the time: 0.95 of stock or more" slower $level nullb2 95
