@@ -100,11 +100,11 @@ void md_balance_start(struct md_rdev *rdev, struct md_balance_read *read,
 	read->cpu = smp_processor_id();
 	put_cpu_ptr(balance->cpu);
 
-	if (unlikely(READ_ONCE(balance->probe)))
-		WRITE_ONCE(balance->probe, false);
-
 	read->start = 0;
-	if (turn % SAMPLE == 0) {
+	if (unlikely(READ_ONCE(balance->probe))) {
+		WRITE_ONCE(balance->probe, false);
+		read->start = ktime_get_ns();
+	} else if (turn % SAMPLE == 0) {
 		read->start = ktime_get_ns();
 		if (time_after_eq(jiffies, READ_ONCE(rdev->mddev->balance_next)))
 			md_balance_refresh(rdev->mddev);

@@ -72,35 +72,32 @@ equal()
 # the sets in turn; at least that much of stock, for each depth
 slower()
 {
-	local level=$1 disk=$2 least=$3 variant depth jobs round
+	local level=$1 disk=$2 least=$3 variant depth round
 
 	rm -f /tmp/slower
-	for round in 1 2 3; do
+	for round in 1 2; do
 		for variant in stock percpu; do
 			array $variant "$level" /dev/nullb0 "/dev/$disk" || return
 			# Let it find out.
 			run 4 2 1 >/dev/null
-			for depth in 1 4 32; do
-				for jobs in 1 2; do
-					echo "$depth.$jobs $variant $(run $depth $jobs 1)" >>/tmp/slower
-				done
+			for depth in 1.1 1.2 4.2 32.1 32.2; do
+				echo "$depth $variant $(run ${depth%.*} ${depth#*.} 1)" >>/tmp/slower
 			done
 			stop || return
 		done
 	done
-	# The median of three rounds.
-	sort -k1,1 -k2,2 -k3,3n /tmp/slower | awk -v least="$least" '
-		{ if ($1 $2 != last) { n = 0; last = $1 $2 }
-		  if (++n == 2) median[$1, $2] = $3; at[$1] = 1 }
+	# The better of both: noise takes away, and never adds.
+	awk -v least="$least" '
+		{ if ($3 > best[$1, $2]) best[$1, $2] = $3; at[$1] = 1 }
 		END {
 			for (i in at) {
-				p = median[i, "percpu"] * 100 / median[i, "stock"]
+				p = best[i, "percpu"] * 100 / best[i, "stock"]
 				printf "# depth.jobs %s: stock %d, percpu %d: %d %%\n", i,
-					median[i, "stock"], median[i, "percpu"], p
+					best[i, "stock"], best[i, "percpu"], p
 				if (p < least) bad = 1
 			}
 			exit bad
-		}'
+		}' /tmp/slower
 }
 
 # stall VARIANT: p99 in us of reads, while a mirror hangs for 200 ms of each second
@@ -145,7 +142,7 @@ sequential()
 	for variant in stock percpu; do
 		array $variant "$1" /dev/nullb0 /dev/nullb1 || return
 		before=$(cat /sys/block/nullb0/stat /sys/block/nullb1/stat | awk '{ r += $1; s += $3 } END { print r, s }')
-		dd if=/dev/md0 of=/dev/null bs=256k count=120 2>/dev/null
+		dd if=/dev/md0 of=/dev/null bs=256k count=60 2>/dev/null
 		after=$(cat /sys/block/nullb0/stat /sys/block/nullb1/stat | awk '{ r += $1; s += $3 } END { print r, s }')
 		stop || return
 		size=$(echo "$before $after" | awk '{ printf "%d", ($4 - $2) / ($3 - $1) }')
@@ -168,10 +165,10 @@ write_mostly()
 plan 10
 modprobe dm-mod
 # Long beside what a guest adds: it is the ratio that counts.
-try null_disk 0 48 1000000
-try null_disk 1 48 1000000
-try null_disk 2 48 2000000
-try null_disk 3 48 10000000
+try null_disk 0 48 4000000
+try null_disk 1 48 4000000
+try null_disk 2 48 8000000
+try null_disk 3 48 40000000
 for level in 1 10; do
 	ok "raid$level: equal mirrors do the same, within 2 %" equal $level
 	ok "raid$level: twice the time: 0.95 of stock or more" slower $level nullb2 95
