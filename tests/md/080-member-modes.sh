@@ -72,7 +72,7 @@ grow_to()
 		md_is raid_disks "$1"
 }
 
-plan 48
+plan 47
 md_use percpu
 for m in raid0 raid1 raid10 raid456; do
 	modprobe $m
@@ -141,9 +141,3 @@ ok "raid5 to raid1" md level raid1
 ok "members still do" modes percpu ram0 ram1
 stop
 ok "all modules can go" md_unload
-md_use percpu
-try null_disk 0 32 0 1
-echo 1 >$TRACE/events/md/md_pending_switch/enable
-new 1 --assume-clean --bitmap=none --raid-devices=2 /dev/ram0 /dev/nullb0
-ok "a rotational member keeps all atomic" modes atomic ram0 nullb0
-stop

@@ -5,7 +5,6 @@
  */
 #include <kunit/test.h>
 #include <linux/cpu.h>
-#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/smp.h>
 
@@ -13,90 +12,34 @@
 
 #define MEMBERS	3
 
-/* An array of members that are only counted. */
-struct balance_ctx {
-	struct mddev	mddev;
-	struct md_rdev	rdev[MEMBERS];
-};
-
 static int balance_init(struct kunit *test)
 {
-	struct balance_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct md_rdev *rdev = kunit_kcalloc(test, MEMBERS, sizeof(*rdev), GFP_KERNEL);
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, ctx);
-	test->priv = ctx;
-	INIT_LIST_HEAD(&ctx->mddev.disks);
-	spin_lock_init(&ctx->mddev.balance_lock);
-	/* No refresh but those that a test asks for. */
-	ctx->mddev.balance_next = jiffies + 3600 * HZ;
-	for (i = 0; i < MEMBERS; i++) {
-		struct md_rdev *rdev = &ctx->rdev[i];
-
-		rdev->mddev = &ctx->mddev;
-		rdev->raid_disk = i;
-		list_add_tail(&rdev->same_set, &ctx->mddev.disks);
-		KUNIT_ASSERT_EQ(test, 0, md_balance_init(&rdev->balance));
-	}
+	KUNIT_ASSERT_NOT_NULL(test, rdev);
+	test->priv = rdev;
+	for (i = 0; i < MEMBERS; i++)
+		KUNIT_ASSERT_EQ(test, 0, md_balance_init(&rdev[i].balance));
+	migrate_disable();
 	return 0;
 }
 
 static void balance_exit(struct kunit *test)
 {
-	struct balance_ctx *ctx = test->priv;
+	struct md_rdev *rdev = test->priv;
 	int i;
 
-	if (!ctx)
+	if (!rdev)
 		return;
+	migrate_enable();
 	for (i = 0; i < MEMBERS; i++)
-		md_balance_exit(&ctx->rdev[i].balance);
+		md_balance_exit(&rdev[i].balance);
 }
 
-static int balance_choose_at(struct balance_ctx *ctx, sector_t sector)
+static struct md_balance_cpu *balance_here(struct md_rdev *rdev)
 {
-	struct md_balance_pick pick = { .index = -1 };
-	int i;
-
-	for (i = 0; i < MEMBERS; i++)
-		md_balance_offer(&pick, &ctx->rdev[i].balance, ctx->rdev[i].bdev,
-				 i, sector);
-	return pick.index;
-}
-
-/* For a read that continues nothing. */
-static int balance_choose(struct balance_ctx *ctx)
-{
-	return balance_choose_at(ctx, 123456);
-}
-
-/* Choose, and start and end a read there, @n times; count them in @share. */
-static void balance_reads(struct balance_ctx *ctx, int n, int *share)
-{
-	struct md_balance_read read;
-	int i, k;
-
-	for (k = 0; k < n; k++) {
-		i = balance_choose(ctx);
-		share[i]++;
-		md_balance_start(&ctx->rdev[i], &read, 8 * k, 1);
-		md_balance_end(&ctx->rdev[i], &read);
-	}
-}
-
-/* Pretend that this CPU has timed @n reads of a member, and sum up. */
-static void balance_timed(struct balance_ctx *ctx, int member, int n, unsigned int us)
-{
-	struct md_balance_cpu __percpu *cpu = ctx->rdev[member].balance.cpu;
-
-	this_cpu_add(cpu->sampled, n);
-	this_cpu_add(cpu->latency, n * us * 1000 / 64);
-}
-
-static void balance_refresh(struct balance_ctx *ctx)
-{
-	ctx->mddev.balance_next = jiffies;
-	md_balance_refresh(&ctx->mddev);
-	ctx->mddev.balance_next = jiffies + 3600 * HZ;
+	return raw_cpu_ptr(rdev->balance.cpu);
 }
 
 /* Reads of a member in flight, from all CPUs. */
@@ -113,79 +56,129 @@ static int balance_inflight(struct md_rdev *rdev)
 	return inflight;
 }
 
-/* Equal members take turns. */
+static int balance_choose(struct md_rdev *rdev)
+{
+	struct md_balance_pick pick = { .index = -1 };
+	int i;
+
+	for (i = 0; i < MEMBERS; i++)
+		md_balance_offer(&pick, &rdev[i], i, 0);
+	return pick.index;
+}
+
+/* Choose, and start a read there. */
+static int balance_start(struct md_rdev *rdev, struct md_balance_read *read)
+{
+	int i = balance_choose(rdev);
+
+	md_balance_start(&rdev[i], read, false, 0, 1);
+	return i;
+}
+
+/* End a read as if it had taken that long, if it is timed. */
+static void balance_end(struct md_rdev *rdev, struct md_balance_read *read,
+			unsigned int us)
+{
+	if (read->start)
+		read->start = ktime_get_ns() - us * NSEC_PER_USEC;
+	md_balance_end(rdev, read);
+}
+
+/* @n reads, one at a time, that take @us at each member; count them in @share. */
+static void balance_reads(struct md_rdev *rdev, int n, const int *us, int *share)
+{
+	struct md_balance_read read;
+	int i, k;
+
+	memset(share, 0, MEMBERS * sizeof(*share));
+	for (k = 0; k < n; k++) {
+		i = balance_start(rdev, &read);
+		share[i]++;
+		balance_end(&rdev[i], &read, us[i]);
+	}
+}
+
+/* Equal members take turns, and each of them is timed. */
 static void balance_takes_turns(struct kunit *test)
 {
-	struct balance_ctx *ctx = test->priv;
-	int share[MEMBERS] = {};
+	static const int us[MEMBERS] = { 100, 100, 100 };
+	struct md_rdev *rdev = test->priv;
+	int i, share[MEMBERS];
 
-	migrate_disable();
-	balance_reads(ctx, 10 * MEMBERS, share);
-	migrate_enable();
-	KUNIT_EXPECT_EQ(test, share[0], 10);
-	KUNIT_EXPECT_EQ(test, share[1], 10);
-	KUNIT_EXPECT_EQ(test, share[2], 10);
+	balance_reads(rdev, 1000 * MEMBERS, us, share);
+	for (i = 0; i < MEMBERS; i++) {
+		KUNIT_EXPECT_EQ(test, share[i], 1000);
+		KUNIT_EXPECT_GT(test, balance_here(&rdev[i])->average, 100000);
+		KUNIT_EXPECT_LT(test, balance_here(&rdev[i])->average, 120000);
+	}
+}
+
+/* So do members that differ a little. */
+static void balance_nearly_equal(struct kunit *test)
+{
+	static const int us[MEMBERS] = { 100, 130, 115 };
+	struct md_rdev *rdev = test->priv;
+	int share[MEMBERS];
+
+	balance_reads(rdev, 1000 * MEMBERS, us, share);
+	KUNIT_EXPECT_GE(test, share[1], 990);
+	KUNIT_EXPECT_LE(test, share[1], 1010);
 }
 
 /* A member that was not offered for long does not get all reads afterwards. */
 static void balance_forgets(struct kunit *test)
 {
-	struct balance_ctx *ctx = test->priv;
+	static const int us[MEMBERS] = { 100, 100, 100 };
+	struct md_rdev *rdev = test->priv;
 	struct md_balance_read read;
-	int share[MEMBERS] = {};
-	int i;
+	int i, share[MEMBERS];
 
-	migrate_disable();
 	for (i = 0; i < 1000; i++) {
-		md_balance_start(&ctx->rdev[0], &read, 0, 1);
-		md_balance_end(&ctx->rdev[0], &read);
+		struct md_balance_pick pick = { .index = -1 };
+
+		md_balance_offer(&pick, &rdev[0], 0, 0);
+		md_balance_start(&rdev[0], &read, false, 0, 1);
+		balance_end(&rdev[0], &read, 100);
 	}
-	balance_reads(ctx, 10 * MEMBERS, share);
-	migrate_enable();
-	KUNIT_EXPECT_EQ(test, share[0], 10);
-	KUNIT_EXPECT_EQ(test, share[1], 10);
+	balance_reads(rdev, 10 * MEMBERS, us, share);
+	KUNIT_EXPECT_GE(test, share[0], 9);
+	KUNIT_EXPECT_LE(test, share[0], 11);
 }
 
 /* The member with fewer reads in flight is chosen. */
 static void balance_counts(struct kunit *test)
 {
-	struct balance_ctx *ctx = test->priv;
-	struct md_balance_read read[2 * MEMBERS];
-	int i, share[MEMBERS] = {};
+	struct md_rdev *rdev = test->priv;
+	struct md_balance_read read[MEMBERS][2];
+	int i, k, share[MEMBERS] = {};
 
-	migrate_disable();
 	for (i = 0; i < 2 * MEMBERS; i++) {
-		int k = balance_choose(ctx);
-
-		share[k]++;
-		md_balance_start(&ctx->rdev[k], &read[i], 1000 * i, 1);
+		k = balance_choose(rdev);
+		KUNIT_ASSERT_LT(test, share[k], 2);
+		md_balance_start(&rdev[k], &read[k][share[k]++], false, 0, 1);
 	}
-	for (i = 0; i < MEMBERS; i++) {
-		KUNIT_EXPECT_EQ(test, share[i], 2);
-		KUNIT_EXPECT_EQ(test, md_balance_pending(&ctx->rdev[i]), 2);
-	}
+	for (i = 0; i < MEMBERS; i++)
+		KUNIT_EXPECT_EQ(test, balance_inflight(&rdev[i]), 2);
 	/* Two end on member 1: the next two go there. */
 	for (i = 0; i < 2; i++)
-		md_balance_end(&ctx->rdev[1], &read[1]);
-	for (i = 0; i < 2; i++) {
-		KUNIT_EXPECT_EQ(test, balance_choose(ctx), 1);
-		md_balance_start(&ctx->rdev[1], &read[1], 1000 * i, 1);
+		md_balance_end(&rdev[1], &read[1][i]);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, balance_start(rdev, &read[1][i]), 1);
+	for (i = 0; i < MEMBERS; i++) {
+		for (k = 0; k < 2; k++)
+			md_balance_end(&rdev[i], &read[i][k]);
+		KUNIT_EXPECT_EQ(test, balance_inflight(&rdev[i]), 0);
 	}
-	migrate_enable();
-	for (i = 0; i < 2 * MEMBERS; i++)
-		md_balance_end(&ctx->rdev[i % MEMBERS], &read[i % MEMBERS]);
-	for (i = 0; i < MEMBERS; i++)
-		KUNIT_EXPECT_EQ(test, balance_inflight(&ctx->rdev[i]), 0);
 }
 
-struct balance_end {
+struct balance_elsewhere {
 	struct md_rdev		*rdev;
 	struct md_balance_read	*read;
 };
 
 static void balance_end_elsewhere(void *data)
 {
-	struct balance_end *end = data;
+	struct balance_elsewhere *end = data;
 
 	md_balance_end(end->rdev, end->read);
 }
@@ -193,213 +186,171 @@ static void balance_end_elsewhere(void *data)
 /* A read that ends on another CPU is off the account of the one it started on. */
 static void balance_moves(struct kunit *test)
 {
-	struct balance_ctx *ctx = test->priv;
+	struct md_rdev *rdev = test->priv;
 	struct md_balance_read read;
-	struct balance_end end = { &ctx->rdev[0], &read };
-	struct md_balance_cpu *here;
+	struct balance_elsewhere end = { rdev, &read };
+	struct md_balance_cpu *here = balance_here(rdev);
 	int i, other;
 
 	cpus_read_lock();
-	migrate_disable();
 	other = cpumask_any_but(cpu_online_mask, smp_processor_id());
 	if (other >= nr_cpu_ids) {
-		migrate_enable();
 		cpus_read_unlock();
 		kunit_skip(test, "needs two CPUs");
 	}
-	here = raw_cpu_ptr(ctx->rdev[0].balance.cpu);
 	for (i = 0; i < 100; i++) {
-		md_balance_start(&ctx->rdev[0], &read, 0, 1);
+		md_balance_start(rdev, &read, false, 0, 1);
 		smp_call_function_single(other, balance_end_elsewhere, &end, 1);
 	}
 	KUNIT_EXPECT_EQ(test, here->started, 100);
 	KUNIT_EXPECT_EQ(test, here->done, 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&here->moved), 100);
-	KUNIT_EXPECT_EQ(test, balance_inflight(&ctx->rdev[0]), 0);
-	KUNIT_EXPECT_EQ(test, per_cpu_ptr(ctx->rdev[0].balance.cpu, other)->started, 0);
-	migrate_enable();
+	KUNIT_EXPECT_EQ(test, balance_inflight(rdev), 0);
+	KUNIT_EXPECT_EQ(test, per_cpu_ptr(rdev->balance.cpu, other)->started, 0);
+	/* It learns how long they take all the same. */
+	KUNIT_EXPECT_GT(test, here->average, 0);
 	cpus_read_unlock();
 }
 
-/*
- * A member goes on with a run of sequential reads, however many are in flight;
- * after a run of the optimal size, until another one is idle.
- */
+/* Where members are rotational, all CPUs count in one place, and only there. */
+static void balance_shared(struct kunit *test)
+{
+	struct md_rdev *rdev = test->priv;
+	struct md_balance_read read[2];
+
+	md_balance_start(rdev, &read[0], true, 0, 1);
+	md_balance_start(rdev, &read[1], true, 0, 1);
+	KUNIT_EXPECT_EQ(test, md_balance_shared(&rdev->balance), 2);
+	KUNIT_EXPECT_EQ(test, balance_inflight(rdev), 0);
+	md_balance_end(rdev, &read[0]);
+	md_balance_end(rdev, &read[1]);
+	KUNIT_EXPECT_EQ(test, md_balance_shared(&rdev->balance), 0);
+	KUNIT_EXPECT_EQ(test, balance_inflight(rdev), 0);
+}
+
+/* A run of sequential reads is seen where it is, and how long it is. */
 static void balance_sequential(struct kunit *test)
 {
-	struct balance_ctx *ctx = test->priv;
-	struct md_balance_read read[8], other[MEMBERS];
-	struct request_queue *queue = kunit_kzalloc(test, sizeof(*queue), GFP_KERNEL);
-	struct block_device *bdev = kunit_kzalloc(test, sizeof(*bdev), GFP_KERNEL);
+	struct md_rdev *rdev = test->priv;
+	struct md_balance_read read;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, queue);
-	KUNIT_ASSERT_NOT_NULL(test, bdev);
-	bdev->bd_queue = queue;
-	for (i = 0; i < MEMBERS; i++)
-		ctx->rdev[i].bdev = bdev;
-
-	migrate_disable();
-	for (i = 0; i < 8; i++) {
-		if (i)
-			KUNIT_EXPECT_EQ(test, 1, balance_choose_at(ctx, 100 + 8 * i));
-		md_balance_start(&ctx->rdev[1], &read[i], 100 + 8 * i, 8);
+	KUNIT_EXPECT_EQ(test, md_balance_run(&rdev[1].balance, 0), 0);
+	for (i = 0; i < 4; i++) {
+		md_balance_start(&rdev[1], &read, false, 100 + 8 * i, 8);
+		md_balance_end(&rdev[1], &read);
 	}
-	KUNIT_EXPECT_NE(test, 1, balance_choose_at(ctx, 100));
-
-	/* 64 sectors are the optimal size: an idle one is better. */
-	queue->limits.io_opt = 64 << SECTOR_SHIFT;
-	KUNIT_EXPECT_NE(test, 1, balance_choose_at(ctx, 164));
-	for (i = 0; i < MEMBERS; i++)
-		md_balance_start(&ctx->rdev[i], &other[i], 5000, 8);
-	/* None is idle, and a new run is short. */
-	KUNIT_EXPECT_NE(test, 1, balance_choose_at(ctx, 164));
-	md_balance_start(&ctx->rdev[1], &read[0], 164 - 64, 64);
-	KUNIT_EXPECT_EQ(test, 1, balance_choose_at(ctx, 164));
-	migrate_enable();
+	KUNIT_EXPECT_EQ(test, md_balance_run(&rdev[1].balance, 132), 32);
+	KUNIT_EXPECT_EQ(test, md_balance_run(&rdev[1].balance, 100), 0);
+	KUNIT_EXPECT_EQ(test, md_balance_run(&rdev[0].balance, 132), 0);
+	/* Elsewhere: a new run. */
+	md_balance_start(&rdev[1], &read, false, 5000, 8);
+	md_balance_end(&rdev[1], &read);
+	KUNIT_EXPECT_EQ(test, md_balance_run(&rdev[1].balance, 5008), 8);
 }
 
-/* Slow from half as long again; equal again below a fifth; no reads but probes. */
+/* How much longer @n reads take than they would without the slow member, in %. */
+static int balance_loss(struct md_rdev *rdev, int n, const int *us)
+{
+	int share[MEMBERS];
+
+	balance_reads(rdev, n, us, share);
+	return (share[2] * (us[2] - us[0]) * 100) / (n * us[0]);
+}
+
+/* One at a time, a member that takes 2, 10, 100 times as long costs hardly any. */
 static void balance_slow(struct kunit *test)
 {
-	struct balance_ctx *ctx = test->priv;
-	int share[MEMBERS] = {};
-	int i;
+	int us[MEMBERS] = { 100, 100, 0 };
+	struct md_rdev *rdev = test->priv;
+	int share[MEMBERS];
 
-	migrate_disable();
-	for (i = 0; i < MEMBERS; i++)
-		balance_timed(ctx, i, 16, i == 2 ? 140 : 100);
-	balance_refresh(ctx);
-	KUNIT_EXPECT_EQ(test, ctx->rdev[2].balance.weight, MD_BALANCE_WEIGHT);
+	us[2] = 200;
+	KUNIT_EXPECT_LE(test, balance_loss(rdev, 10000, us), 3);
+	us[2] = 1000;
+	KUNIT_EXPECT_LE(test, balance_loss(rdev, 10000, us), 4);
+	us[2] = 10000;
+	KUNIT_EXPECT_LE(test, balance_loss(rdev, 100000, us), 4);
 
-	/* A few that took long do not make it slow. */
-	balance_timed(ctx, 0, 16, 100);
-	balance_timed(ctx, 1, 16, 100);
-	balance_timed(ctx, 2, 15, 10000);
-	balance_refresh(ctx);
-	KUNIT_EXPECT_EQ(test, ctx->rdev[2].balance.weight, MD_BALANCE_WEIGHT);
-
-	for (i = 0; i < 20; i++) {
-		balance_timed(ctx, 0, 16, 100);
-		balance_timed(ctx, 1, 16, 100);
-		balance_timed(ctx, 2, 16, 210);
-		balance_refresh(ctx);
-	}
-	KUNIT_EXPECT_EQ(test, ctx->rdev[0].balance.weight, MD_BALANCE_WEIGHT);
-	KUNIT_EXPECT_GT(test, ctx->rdev[2].balance.weight, MD_BALANCE_WEIGHT);
-	KUNIT_EXPECT_LE(test, ctx->rdev[2].balance.weight, 2 * MD_BALANCE_WEIGHT);
-
-	/* Nor does one that did not, as long as it is above a fifth. */
-	for (i = 0; i < 20; i++) {
-		balance_timed(ctx, 2, 1, 130);
-		balance_refresh(ctx);
-	}
-	KUNIT_EXPECT_GT(test, ctx->rdev[2].balance.weight, MD_BALANCE_WEIGHT);
-
-	/* One read goes there when it is time to see whether it is still slow. */
-	WRITE_ONCE(ctx->rdev[2].balance.probe, false);
-	balance_reads(ctx, 20, share);
-	KUNIT_EXPECT_EQ(test, share[2], 0);
-	WRITE_ONCE(ctx->rdev[2].balance.probe, true);
-	balance_reads(ctx, 20, share);
-	KUNIT_EXPECT_EQ(test, share[2], 1);
-
-	for (i = 0; i < 20; i++) {
-		balance_timed(ctx, 0, 100, 100);
-		balance_timed(ctx, 1, 100, 100);
-		balance_timed(ctx, 2, 100, 110);
-		balance_refresh(ctx);
-	}
-	KUNIT_EXPECT_EQ(test, ctx->rdev[2].balance.weight, MD_BALANCE_WEIGHT);
-	migrate_enable();
+	/* It is found out when that ends. */
+	us[2] = 100;
+	balance_reads(rdev, 20000, us, share);
+	balance_reads(rdev, 3000, us, share);
+	KUNIT_EXPECT_GE(test, share[2], 990);
 }
 
-/* With more in flight, a member that takes twice as long gets half as many. */
+/* A single read that took long does not make a member slow. */
+static void balance_interrupted(struct kunit *test)
+{
+	static const int us[MEMBERS] = { 100, 100, 100 };
+	struct md_rdev *rdev = test->priv;
+	struct md_balance_read read;
+	int share[MEMBERS];
+
+	balance_reads(rdev, 1000, us, share);
+	do {
+		md_balance_start(&rdev[1], &read, false, 0, 1);
+		balance_end(&rdev[1], &read, 100000);
+	} while (!read.start);
+	balance_reads(rdev, 3000, us, share);
+	KUNIT_EXPECT_GE(test, share[1], 990);
+}
+
+/* With many in flight, a slow member has few of them, but some. */
 static void balance_weighs(struct kunit *test)
 {
-	struct balance_ctx *ctx = test->priv;
-	struct md_balance_read read[30];
-	int i, share[MEMBERS] = {};
+	static const int us[MEMBERS] = { 100, 100, 1000 };
+	struct md_rdev *rdev = test->priv;
+	struct md_balance_read read[63];
+	int i, on[63], share[MEMBERS];
 
-	migrate_disable();
-	ctx->rdev[2].balance.weight = 2 * MD_BALANCE_WEIGHT;
-	for (i = 0; i < 30; i++) {
-		int k = balance_choose(ctx);
-
-		share[k]++;
-		md_balance_start(&ctx->rdev[k], &read[i], 1000 * i, 1);
+	balance_reads(rdev, 1000, us, share);
+	memset(share, 0, sizeof(share));
+	for (i = 0; i < 63; i++) {
+		on[i] = balance_start(rdev, &read[i]);
+		share[on[i]]++;
 	}
-	migrate_enable();
-	KUNIT_EXPECT_EQ(test, share[0], 12);
-	KUNIT_EXPECT_EQ(test, share[1], 12);
-	KUNIT_EXPECT_EQ(test, share[2], 6);
+	KUNIT_EXPECT_GE(test, share[2], 1);
+	KUNIT_EXPECT_LE(test, share[2], 6);
+	KUNIT_EXPECT_LE(test, abs(share[0] - share[1]), 1);
+	for (i = 0; i < 63; i++)
+		md_balance_end(&rdev[on[i]], &read[i]);
 }
 
-/* A member on which reads are in flight, and none ends, is the last choice. */
+/* A member on which reads hang is not tried again before they end. */
 static void balance_hangs(struct kunit *test)
 {
-	struct balance_ctx *ctx = test->priv;
+	static const int us[MEMBERS] = { 100, 100, 100 };
+	struct md_rdev *rdev = test->priv;
 	struct md_balance_read hung;
-	int share[MEMBERS] = {};
-	int i;
+	int share[MEMBERS];
 
-	migrate_disable();
-	for (i = 0; i < MEMBERS; i++)
-		balance_timed(ctx, i, 100, 100);
-	balance_refresh(ctx);
-	md_balance_start(&ctx->rdev[1], &hung, 0, 1);
-	migrate_enable();
-	msleep(100);
-	migrate_disable();
-	balance_refresh(ctx);
-	balance_reads(ctx, 200, share);
+	balance_reads(rdev, 1000, us, share);
+	md_balance_start(&rdev[1], &hung, false, 0, 1);
+	balance_reads(rdev, 10000, us, share);
 	KUNIT_EXPECT_EQ(test, share[1], 0);
-
-	md_balance_end(&ctx->rdev[1], &hung);
-	for (i = 0; i < 20; i++) {
-		int k;
-
-		for (k = 0; k < MEMBERS; k++)
-			balance_timed(ctx, k, 100, 100);
-		balance_refresh(ctx);
-	}
-	KUNIT_EXPECT_EQ(test, ctx->rdev[1].balance.weight, MD_BALANCE_WEIGHT);
-	migrate_enable();
-}
-
-/* A member that is faulty, or only for writes, does not make others slow. */
-static void balance_leaves_out(struct kunit *test)
-{
-	struct balance_ctx *ctx = test->priv;
-	int i, round;
-
-	set_bit(Faulty, &ctx->rdev[0].flags);
-	set_bit(WriteMostly, &ctx->rdev[1].flags);
-	migrate_disable();
-	for (round = 0; round < 20; round++) {
-		for (i = 0; i < MEMBERS; i++)
-			balance_timed(ctx, i, 16, i == 2 ? 1000 : 10);
-		balance_refresh(ctx);
-	}
-	migrate_enable();
-	KUNIT_EXPECT_EQ(test, ctx->rdev[2].balance.weight, MD_BALANCE_WEIGHT);
+	md_balance_end(&rdev[1], &hung);
+	balance_reads(rdev, 3000, us, share);
+	KUNIT_EXPECT_GE(test, share[1], 900);
 }
 
 static struct kunit_case balance_cases[] = {
 	KUNIT_CASE(balance_takes_turns),
+	KUNIT_CASE(balance_nearly_equal),
 	KUNIT_CASE(balance_forgets),
 	KUNIT_CASE(balance_counts),
 	KUNIT_CASE(balance_moves),
+	KUNIT_CASE(balance_shared),
 	KUNIT_CASE(balance_sequential),
 	KUNIT_CASE(balance_slow),
+	KUNIT_CASE(balance_interrupted),
 	KUNIT_CASE(balance_weighs),
 	KUNIT_CASE(balance_hangs),
-	KUNIT_CASE(balance_leaves_out),
 	{}
 };
 
 static struct kunit_suite balance_suite = {
-	.name = "md-balance",
+	.name = "md_balance",
 	.init = balance_init,
 	.exit = balance_exit,
 	.test_cases = balance_cases,

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# This test will fail, remove and add a member without a pause under load, TURNS
+# times at each level, on both sets: as few EBUSY as stock; and remove a member that
+# holds I/O for long, while the array goes on.
+
+# shellcheck source=tests/guest/lib.sh
+. /lib.sh
+
+TURNS=${TURNS:-25}
+
+now_ms()
+{
+	awk '{ print int($1 * 1000) }' /proc/uptime
+}
+
+load()
+{
+	fio --eta=never --output=/tmp/fio.log --filename=/dev/md0 --direct=1 --ioengine=libaio \
+		--bs=4k --rw=randrw --iodepth=8 --numjobs=2 --time_based --runtime=900 \
+		--name=load &
+	LOAD=$!
+	usleep 300000
+}
+
+load_ends()
+{
+	kill -0 $LOAD || { cat /tmp/fio.log; return 1; }
+	kill -INT $LOAD
+	wait $LOAD
+	! grep -E 'err= *[1-9]' /tmp/fio.log
+}
+
+# turns MEMBER: BUSY is how often it could not be removed at once, TOOK ms a turn
+turns()
+{
+	local i start
+
+	BUSY=0
+	start=$(now_ms)
+	for i in $(seq "$TURNS"); do
+		mdadm --quiet /dev/md0 --fail "$1" || return
+		until mdadm --quiet /dev/md0 --remove "$1" 2>/tmp/mdadm.log; do
+			BUSY=$((BUSY + 1))
+			grep -q busy /tmp/mdadm.log && [ $BUSY -lt 500 ] || { cat /tmp/mdadm.log; return 1; }
+		done
+		mdadm --zero-superblock "$1"
+		mdadm --quiet /dev/md0 --add "$1" || return
+	done
+	TOOK=$((($(now_ms) - start) / TURNS))
+}
+
+# level VARIANT LEVEL OPTION...
+level()
+{
+	local variant=$1 level=$2 rc
+
+	shift 2
+	md_use "$variant" && create "$level" --assume-clean "$@" || return
+	echo 200000 >/sys/block/md0/md/sync_speed_min
+	load
+	turns /dev/ram1
+	rc=$?
+	load_ends && idle 60 && md_is degraded 0 || rc=1
+	stop && md_unload || rc=1
+	echo "# raid$level $variant: $TURNS turns, $BUSY times busy, $TOOK ms a turn"
+	return $rc
+}
+
+# both LEVEL OPTION...: not more often busy than stock, but for chance
+both()
+{
+	local busy took
+
+	level stock "$@" || return
+	busy=$BUSY took=$TOOK
+	level percpu "$@" && [ "$BUSY" -le $((busy + TURNS / 5)) ]
+}
+
+# holds VARIANT: a member that holds its I/O for 3 s cannot be removed before that,
+# and can be then; reads and writes of the other members go on meanwhile
+holds()
+{
+	local start took served
+
+	md_use "$1" && modprobe dm-mod || return
+	[ -e /dev/mapper/held ] ||
+		dmsetup create held --table "0 65536 linear /dev/ram1 0" || return
+	create 1 --assume-clean --bitmap=none --raid-devices=2 /dev/ram0 /dev/mapper/held || return
+	dmsetup suspend --noflush --nolockfs held
+	# Reads that it will hold, and then fail it: they are not given up.
+	fio --eta=never --output=/tmp/held.log --name=held --filename=/dev/md0 --direct=1 --rw=randread --bs=4k \
+		--ioengine=libaio --iodepth=4 --number_ios=8 &
+	usleep 300000
+	start=$(now_ms)
+	mdadm --quiet /dev/md0 --fail /dev/mapper/held || return
+	(usleep 3000000; dmsetup resume held) &
+	# The rest of the array goes on.
+	fio --eta=never --output=/tmp/served.log --name=served --filename=/dev/md0 --direct=1 \
+		--rw=randread --bs=4k --ioengine=libaio --iodepth=4 --time_based --runtime=1
+	served=$(($(now_ms) - start))
+	until_true 20 slot_none || return
+	took=$(($(now_ms) - start))
+	wait
+	echo "# $1: others were served within $served ms; it left its slot after $took ms"
+	stop || return
+	[ $served -lt 2500 ] && [ $took -ge 2800 ] && [ $took -lt 4500 ]
+}
+
+slot_none()
+{
+	[ "$(cat /sys/block/md0/md/dev-dm-0/slot)" = none ]
+}
+
+plan 7
+try ramdisks 4 32
+ok "raid1" both 1 --bitmap=none --raid-devices=2 /dev/ram0 /dev/ram1
+ok "raid10" both 10 --bitmap=none --raid-devices=4 /dev/ram0 /dev/ram1 /dev/ram2 /dev/ram3
+ok "raid5" both 5 --bitmap=none --raid-devices=3 /dev/ram0 /dev/ram1 /dev/ram2
+ok "raid6" both 6 --bitmap=none --raid-devices=4 /dev/ram0 /dev/ram1 /dev/ram2 /dev/ram3
+ok "stock: a member that holds its I/O is removed after that" holds stock
+ok "percpu: a member that holds its I/O is removed after that" holds percpu
+ok "all modules can go" md_unload
