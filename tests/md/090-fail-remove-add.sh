@@ -2,8 +2,7 @@
 # shellcheck shell=dash
 #
 # This test will fail, remove and add a member without a pause under load, TURNS
-# times at each level, on both sets: as few EBUSY as stock; and remove a member that
-# holds I/O for long, while the array goes on.
+# times at each level, on both sets: as few EBUSY as stock.
 
 # shellcheck source=tests/guest/lib.sh
 . /lib.sh
@@ -78,47 +77,10 @@ both()
 	level percpu "$@" && [ "$BUSY" -le $((busy + TURNS / 5)) ]
 }
 
-# holds VARIANT: a member that holds its I/O for 3 s cannot be removed before that,
-# and can be then; reads and writes of the other members go on meanwhile
-holds()
-{
-	local start took served
-
-	md_use "$1" && modprobe dm-mod || return
-	[ -e /dev/mapper/held ] ||
-		dmsetup create held --table "0 65536 linear /dev/ram1 0" || return
-	create 1 --assume-clean --bitmap=none --raid-devices=2 /dev/ram0 /dev/mapper/held || return
-	dmsetup suspend --noflush --nolockfs held
-	# Reads that it will hold, and then fail it: they are not given up.
-	fio --eta=never --output=/tmp/held.log --name=held --filename=/dev/md0 --direct=1 --rw=randread --bs=4k \
-		--ioengine=libaio --iodepth=4 --number_ios=8 &
-	usleep 300000
-	start=$(now_ms)
-	mdadm --quiet /dev/md0 --fail /dev/mapper/held || return
-	(usleep 3000000; dmsetup resume held) &
-	# The rest of the array goes on.
-	fio --eta=never --output=/tmp/served.log --name=served --filename=/dev/md0 --direct=1 \
-		--rw=randread --bs=4k --ioengine=libaio --iodepth=4 --time_based --runtime=1
-	served=$(($(now_ms) - start))
-	until_true 20 slot_none || return
-	took=$(($(now_ms) - start))
-	wait
-	echo "# $1: others were served within $served ms; it left its slot after $took ms"
-	stop || return
-	[ $served -lt 2500 ] && [ $took -ge 2800 ] && [ $took -lt 4500 ]
-}
-
-slot_none()
-{
-	[ "$(cat /sys/block/md0/md/dev-dm-0/slot)" = none ]
-}
-
-plan 7
+plan 5
 try ramdisks 4 32
 ok "raid1" both 1 --bitmap=none --raid-devices=2 /dev/ram0 /dev/ram1
 ok "raid10" both 10 --bitmap=none --raid-devices=4 /dev/ram0 /dev/ram1 /dev/ram2 /dev/ram3
 ok "raid5" both 5 --bitmap=none --raid-devices=3 /dev/ram0 /dev/ram1 /dev/ram2
 ok "raid6" both 6 --bitmap=none --raid-devices=4 /dev/ram0 /dev/ram1 /dev/ram2 /dev/ram3
-ok "stock: a member that holds its I/O is removed after that" holds stock
-ok "percpu: a member that holds its I/O is removed after that" holds percpu
 ok "all modules can go" md_unload
