@@ -31,19 +31,9 @@
  */
 int md_balance_init(struct md_balance *balance)
 {
-	int cpu;
-
-	if (balance->cpu)
-		return 0;
-
-	balance->cpu = alloc_percpu(struct md_balance_cpu);
 	if (!balance->cpu)
-		return -ENOMEM;
-
-	/* The first read of a CPU continues nothing. */
-	for_each_possible_cpu(cpu)
-		per_cpu_ptr(balance->cpu, cpu)->seq_next = MaxSector;
-	return 0;
+		balance->cpu = alloc_percpu(struct md_balance_cpu);
+	return balance->cpu ? 0 : -ENOMEM;
 }
 EXPORT_SYMBOL_GPL(md_balance_init);
 
@@ -60,24 +50,54 @@ void md_balance_exit(struct md_balance *balance)
 }
 EXPORT_SYMBOL_GPL(md_balance_exit);
 
+/**
+ * md_balance_alloc_set - allocate what the CPUs remember of an array
+ *
+ * May sleep; allocates with GFP_KERNEL. To be freed by free_percpu().
+ *
+ * Return: the memory, or NULL.
+ */
+struct md_balance_set __percpu *md_balance_alloc_set(void)
+{
+	struct md_balance_set __percpu *set = alloc_percpu(struct md_balance_set);
+	int cpu;
+
+	/* The first read of a CPU continues nothing. */
+	if (set)
+		for_each_possible_cpu(cpu)
+			per_cpu_ptr(set, cpu)->seq_next = MaxSector;
+	return set;
+}
+EXPORT_SYMBOL_GPL(md_balance_alloc_set);
+
+static void md_balance_set_slow(struct md_balance_cpu *c, bool slow)
+{
+	if (READ_ONCE(c->slow) != slow)
+		WRITE_ONCE(c->slow, slow);
+}
+
 /* Is it time to try a slower member again? */
 static bool md_balance_probe(struct md_balance_pick *slow,
 			     struct md_balance_pick *fast)
 {
-	return !slow->inflight &&
-	       (u64)slow->age * fast->average >
+	u64 passed = READ_ONCE(slow->cpu->passed);
+
+	return !slow->inflight && passed * fast->average >
 	       (u64)MD_BALANCE_PROBE * slow->average;
 }
 
-/* Is the first of two members better for the next read? */
+/* Is a member better for the next read than the best so far, @b? */
 static bool md_balance_better(struct md_balance_pick *a,
 			      struct md_balance_pick *b)
 {
 	/* No time is known before the first read has ended. */
 	if (a->average && b->average) {
-		u64 at = (u64)(a->inflight + 1) * a->average;
-		u64 bt = (u64)(b->inflight + 1) * b->average;
+		u64 at = a->average, bt = b->average;
 
+		md_balance_set_slow(a->cpu, bt + bt / 2 < at);
+		md_balance_set_slow(b->cpu, at + at / 2 < bt);
+		at *= a->inflight + 1;
+		bt *= b->inflight + 1;
 		if (at + at / 2 < bt)
 			return !md_balance_probe(b, a);
 		if (bt + bt / 2 < at)
@@ -85,34 +105,33 @@ static bool md_balance_better(struct md_balance_pick *a,
 	}
 	if (a->inflight != b->inflight)
 		return a->inflight < b->inflight;
-	return a->age > b->age;
+	if (a->index == b->turn || b->index == b->turn)
+		return a->index == b->turn;
+	return b->later;
 }
 
 /**
  * md_balance_offer - consider a member for a read
- * @pick: the best so far
+ * @pick: the best so far, after md_balance_begin()
  * @rdev: the member, after md_balance_init()
  * @index: what the caller calls it, not negative
- * @more: add so many to its reads in flight
  *
- * Any context. Where preemption is enabled, the CPU may be another one than that
- * of the next call: that makes a worse choice, no more.
+ * Any context.
  *
  * Return: true if @pick is now this member.
  */
 bool md_balance_offer(struct md_balance_pick *pick, struct md_rdev *rdev,
-		      int index, unsigned int more)
+		      int index)
 {
 	struct md_balance_cpu *c = raw_cpu_ptr(rdev->balance.cpu);
-	struct md_balance_pick next = {
-		.index = index,
-		.inflight = READ_ONCE(c->started) - READ_ONCE(c->done) -
-			    atomic_read(&c->moved) + more,
-		.average = READ_ONCE(c->average),
-		.age = READ_ONCE(c->offered) - READ_ONCE(c->chosen),
-	};
+	struct md_balance_pick next = *pick;
 
-	WRITE_ONCE(c->offered, c->offered + 1);
+	next.index = index;
+	next.cpu = c;
+	next.inflight = READ_ONCE(c->started) - READ_ONCE(c->done) -
+			atomic_read(&c->moved);
+	next.average = READ_ONCE(c->average);
+	WRITE_ONCE(c->passed, c->passed + 1);
 	if (pick->index >= 0 && !md_balance_better(&next, pick))
 		return false;
 	*pick = next;
@@ -125,16 +144,14 @@ EXPORT_SYMBOL_GPL(md_balance_offer);
  * @rdev: the member, after md_balance_init() and rdev_inc_pending()
  * @read: to be handed to md_balance_end()
  * @shared: count it in one place only
- * @sector: where on the member
- * @sectors: how much
  *
  * Process context; does not sleep.
  */
 void md_balance_start(struct md_rdev *rdev, struct md_balance_read *read,
-		      bool shared, sector_t sector, unsigned int sectors)
+		      bool shared)
 {
 	struct md_balance_cpu *c;
-	bool timed;
+	unsigned int started;
 
 	read->start = 0;
 	if (shared) {
@@ -145,19 +162,17 @@ void md_balance_start(struct md_rdev *rdev, struct md_balance_read *read,
 
 	c = get_cpu_ptr(rdev->balance.cpu);
 	read->cpu = smp_processor_id();
-	if (c->offered - c->chosen > MD_BALANCE_ABSENT && c->timed)
-		WRITE_ONCE(c->timed, 1);
-	WRITE_ONCE(c->chosen, c->offered);
-	timed = c->timed < MD_BALANCE_SMOOTH ||
-		c->started % MD_BALANCE_SAMPLE == 0;
-	WRITE_ONCE(c->started, c->started + 1);
-	if (c->seq_next != sector)
-		WRITE_ONCE(c->seq_start, sector);
-	WRITE_ONCE(c->seq_next, sector + sectors);
-	put_cpu_ptr(rdev->balance.cpu);
-
-	if (timed)
+	started = c->started;
+	WRITE_ONCE(c->started, started + 1);
+	if (c->timed < MD_BALANCE_SMOOTH || started % MD_BALANCE_SAMPLE == 0)
 		read->start = ktime_get_ns();
+	if (c->passed) {
+		/* What was known of a member not in use is old. */
+		if (c->passed > MD_BALANCE_ABSENT && c->timed)
+			WRITE_ONCE(c->timed, 1);
+		WRITE_ONCE(c->passed, 0);
+	}
+	put_cpu_ptr(rdev->balance.cpu);
 }
 EXPORT_SYMBOL_GPL(md_balance_start);
 

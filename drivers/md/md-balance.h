@@ -4,9 +4,10 @@
  *
  * For arrays without a rotational member. Each CPU chooses by what it has seen
  * itself: how many of its reads a member has in flight, and how long they take
- * there. It takes the member where one more read would end first. Members
+ * there. Members take turns. The one whose turn it is is taken if it is idle
+ * and not slow; otherwise the one where one more read would end first. Members
  * that differ by less than a half are equal: then the one with fewer reads in
- * flight is taken, and of these the one that was passed over most often.
+ * flight is taken.
  *
  * Why the time: with one read in flight, there are none on any member when the
  * next one is chosen, so that a slower member would get as many. A member that
@@ -30,27 +31,37 @@
 struct md_rdev;
 
 /**
+ * struct md_balance_set - what one CPU has read from one array
+ * @turn: how often it has chosen
+ * @disk: where the last read went
+ * @seq_start: where the run of sequential reads began that it is part of
+ * @seq_next: where that goes on
+ */
+struct md_balance_set {
+	unsigned int	turn;
+	int		disk;
+	sector_t	seq_start;
+	sector_t	seq_next;
+};
+
+/**
  * struct md_balance_cpu - what one CPU has read from one member
  * @started: reads started here
  * @done: of them, those that ended here
  * @moved: of them, those that ended on other CPUs
- * @offered: how often the member was considered
- * @chosen: what @offered was when it was last chosen
- * @timed: how many reads are in @average, up to a limit
  * @average: smoothed time that a read takes, in ns, or 0
- * @seq_start: where on the member the last run of sequential reads began
- * @seq_next: where it goes on
+ * @slow: half as long again as another member, when they were last compared
+ * @timed: how many reads are in @average, up to a limit
+ * @passed: how often it was compared since it was last chosen
  */
 struct md_balance_cpu {
 	unsigned int	started;
 	unsigned int	done;
 	atomic_t	moved;
-	unsigned int	offered;
-	unsigned int	chosen;
-	unsigned int	timed;
 	unsigned int	average;
-	sector_t	seq_start;
-	sector_t	seq_next;
+	unsigned int	slow;
+	unsigned int	timed;
+	unsigned int	passed;
 };
 
 /**
@@ -76,42 +87,119 @@ struct md_balance_read {
 /**
  * struct md_balance_pick - the best of the members offered so far
  * @index: what the caller calls it, or -1 if none has been offered
- * @inflight: reads of this CPU that it has in flight
+ * @cpu: what this CPU has read from it
+ * @inflight: reads in flight
  * @average: how long one takes
- * @age: how often it has been passed over
+ * @turn: the member whose turn it is
+ * @later: if it cannot be taken, prefer the later one of two that are equal
+ * @compare: compare it with the others in any case
  */
 struct md_balance_pick {
-	int		index;
-	unsigned int	inflight;
-	unsigned int	average;
-	unsigned int	age;
+	int			index;
+	struct md_balance_cpu	*cpu;
+	unsigned int		inflight;
+	unsigned int		average;
+	int			turn;
+	bool			later;
+	bool			compare;
 };
 
 int __must_check md_balance_init(struct md_balance *balance);
 void md_balance_exit(struct md_balance *balance);
+struct md_balance_set __percpu *md_balance_alloc_set(void);
 bool md_balance_offer(struct md_balance_pick *pick, struct md_rdev *rdev,
-		      int index, unsigned int more);
+		      int index);
 void md_balance_start(struct md_rdev *rdev, struct md_balance_read *read,
-		      bool shared, sector_t sector, unsigned int sectors);
+		      bool shared);
 void md_balance_end(struct md_rdev *rdev, struct md_balance_read *read);
+
+/* Compare the members once in so many reads also if that is not needed. */
+#define MD_BALANCE_COMPARE	8
+
+/**
+ * md_balance_begin - begin to choose a member for a read
+ * @pick: to be handed to md_balance_take() and md_balance_offer()
+ * @set: of the array
+ * @members: how many there are; they are called 0 to @members - 1
+ *
+ * Any context. Here and below, where preemption is enabled, the CPU may be another
+ * one at the next call: that makes a worse choice, no more.
+ */
+static inline void md_balance_begin(struct md_balance_pick *pick,
+				    struct md_balance_set __percpu *set,
+				    unsigned int members)
+{
+	unsigned int turn = this_cpu_inc_return(set->turn);
+
+	pick->index = -1;
+	pick->turn = turn % members;
+	pick->later = (turn / members) & 1;
+	pick->compare = turn % MD_BALANCE_COMPARE == 0;
+}
+
+/**
+ * md_balance_take - can a member be taken without a look at the others
+ * @pick: after md_balance_begin()
+ * @balance: the member, after md_balance_init()
+ * @index: what the caller calls it
+ *
+ * Any context.
+ *
+ * Return: true if it is its turn, it is idle as far as this CPU knows, and it
+ * is not slow.
+ */
+static inline bool md_balance_take(struct md_balance_pick *pick,
+				   struct md_balance *balance, int index)
+{
+	struct md_balance_cpu *c;
+
+	if (index != pick->turn || pick->compare)
+		return false;
+	c = raw_cpu_ptr(balance->cpu);
+	return READ_ONCE(c->started) - READ_ONCE(c->done) ==
+	       (unsigned int)atomic_read(&c->moved) && !READ_ONCE(c->slow);
+}
 
 /**
  * md_balance_run - how long is the run of sequential reads that a read goes on
- * @balance: the member, after md_balance_init()
- * @sector: where the read is on the member
+ * @set: of the array
+ * @sector: where the read is
+ * @disk: where this CPU's last read went, set if the return value is not 0
  *
- * Any context. Where preemption is enabled, the CPU may be another one than that
- * of the next call: that makes a worse choice, no more.
+ * Any context.
  *
  * Return: in sectors, what this CPU has read just before @sector, or 0.
  */
-static inline sector_t md_balance_run(struct md_balance *balance, sector_t sector)
+static inline sector_t md_balance_run(struct md_balance_set __percpu *set,
+				      sector_t sector, int *disk)
 {
-	struct md_balance_cpu *c = raw_cpu_ptr(balance->cpu);
+	struct md_balance_set *s = raw_cpu_ptr(set);
 
-	if (READ_ONCE(c->seq_next) != sector)
+	if (READ_ONCE(s->seq_next) != sector)
 		return 0;
-	return sector - READ_ONCE(c->seq_start);
+	*disk = READ_ONCE(s->disk);
+	return sector - READ_ONCE(s->seq_start);
+}
+
+/**
+ * md_balance_note - remember a read, for md_balance_run()
+ * @set: of the array
+ * @sector: where it is
+ * @sectors: how much
+ * @disk: where it goes
+ *
+ * Any context.
+ */
+static inline void md_balance_note(struct md_balance_set __percpu *set,
+				   sector_t sector, unsigned int sectors,
+				   int disk)
+{
+	struct md_balance_set *s = raw_cpu_ptr(set);
+
+	if (READ_ONCE(s->seq_next) != sector || READ_ONCE(s->disk) != disk)
+		WRITE_ONCE(s->seq_start, sector);
+	WRITE_ONCE(s->disk, disk);
+	WRITE_ONCE(s->seq_next, sector + sectors);
 }
 
 /**

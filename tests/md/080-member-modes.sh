@@ -122,10 +122,13 @@ mdadm_ --grow /dev/md0 --array-size=32768
 ok "raid5: shrink by a member" grow_to 3
 ok "raid5: which leaves its slot" until_true 10 slot ram3 none
 ok "raid5: and is atomic" modes atomic ram3
+stop
+# Not after a reshape: there, recovery of a replacement crawls at times, on stock as well.
+new 5 --assume-clean --bitmap=none --raid-devices=3 --size=16384 /dev/ram0 /dev/ram1 /dev/ram2
 ok "raid5: replace a member" replace
 ok "raid5: the new one counts per CPU" modes percpu ram4
 ok "raid5: stop" stop
-ok "raid5: all atomic" modes atomic ram0 ram1 ram2 ram3 ram4
+ok "raid5: all atomic" modes atomic ram0 ram1 ram2 ram4
 
 new 0 --raid-devices=2 --chunk=64 /dev/ram0 /dev/ram1
 ok "raid0: atomic" modes atomic ram0 ram1

@@ -12,12 +12,16 @@
 
 #define MEMBERS	3
 
+static struct md_balance_set __percpu *balance_set;
+
 static int balance_init(struct kunit *test)
 {
 	struct md_rdev *rdev = kunit_kcalloc(test, MEMBERS, sizeof(*rdev), GFP_KERNEL);
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, rdev);
+	balance_set = md_balance_alloc_set();
+	KUNIT_ASSERT_NOT_NULL(test, balance_set);
 	test->priv = rdev;
 	for (i = 0; i < MEMBERS; i++)
 		KUNIT_ASSERT_EQ(test, 0, md_balance_init(&rdev[i].balance));
@@ -35,6 +39,7 @@ static void balance_exit(struct kunit *test)
 	migrate_enable();
 	for (i = 0; i < MEMBERS; i++)
 		md_balance_exit(&rdev[i].balance);
+	free_percpu(balance_set);
 }
 
 static struct md_balance_cpu *balance_here(struct md_rdev *rdev)
@@ -58,11 +63,15 @@ static int balance_inflight(struct md_rdev *rdev)
 
 static int balance_choose(struct md_rdev *rdev)
 {
-	struct md_balance_pick pick = { .index = -1 };
+	struct md_balance_pick pick;
 	int i;
 
-	for (i = 0; i < MEMBERS; i++)
-		md_balance_offer(&pick, &rdev[i], i, 0);
+	md_balance_begin(&pick, balance_set, MEMBERS);
+	for (i = 0; i < MEMBERS; i++) {
+		if (md_balance_take(&pick, &rdev[i].balance, i))
+			return i;
+		md_balance_offer(&pick, &rdev[i], i);
+	}
 	return pick.index;
 }
 
@@ -71,7 +80,7 @@ static int balance_start(struct md_rdev *rdev, struct md_balance_read *read)
 {
 	int i = balance_choose(rdev);
 
-	md_balance_start(&rdev[i], read, false, 0, 1);
+	md_balance_start(&rdev[i], read, false);
 	return i;
 }
 
@@ -107,7 +116,8 @@ static void balance_takes_turns(struct kunit *test)
 
 	balance_reads(rdev, 1000 * MEMBERS, us, share);
 	for (i = 0; i < MEMBERS; i++) {
-		KUNIT_EXPECT_EQ(test, share[i], 1000);
+		KUNIT_EXPECT_GE(test, share[i], 990);
+		KUNIT_EXPECT_LE(test, share[i], 1010);
 		KUNIT_EXPECT_GT(test, balance_here(&rdev[i])->average, 100000);
 		KUNIT_EXPECT_LT(test, balance_here(&rdev[i])->average, 120000);
 	}
@@ -134,10 +144,11 @@ static void balance_forgets(struct kunit *test)
 	int i, share[MEMBERS];
 
 	for (i = 0; i < 1000; i++) {
-		struct md_balance_pick pick = { .index = -1 };
+		struct md_balance_pick pick;
 
-		md_balance_offer(&pick, &rdev[0], 0, 0);
-		md_balance_start(&rdev[0], &read, false, 0, 1);
+		md_balance_begin(&pick, balance_set, MEMBERS);
+		md_balance_offer(&pick, &rdev[0], 0);
+		md_balance_start(&rdev[0], &read, false);
 		balance_end(&rdev[0], &read, 100);
 	}
 	balance_reads(rdev, 10 * MEMBERS, us, share);
@@ -155,7 +166,7 @@ static void balance_counts(struct kunit *test)
 	for (i = 0; i < 2 * MEMBERS; i++) {
 		k = balance_choose(rdev);
 		KUNIT_ASSERT_LT(test, share[k], 2);
-		md_balance_start(&rdev[k], &read[k][share[k]++], false, 0, 1);
+		md_balance_start(&rdev[k], &read[k][share[k]++], false);
 	}
 	for (i = 0; i < MEMBERS; i++)
 		KUNIT_EXPECT_EQ(test, balance_inflight(&rdev[i]), 2);
@@ -199,7 +210,7 @@ static void balance_moves(struct kunit *test)
 		kunit_skip(test, "needs two CPUs");
 	}
 	for (i = 0; i < 100; i++) {
-		md_balance_start(rdev, &read, false, 0, 1);
+		md_balance_start(rdev, &read, false);
 		smp_call_function_single(other, balance_end_elsewhere, &end, 1);
 	}
 	KUNIT_EXPECT_EQ(test, here->started, 100);
@@ -218,8 +229,8 @@ static void balance_shared(struct kunit *test)
 	struct md_rdev *rdev = test->priv;
 	struct md_balance_read read[2];
 
-	md_balance_start(rdev, &read[0], true, 0, 1);
-	md_balance_start(rdev, &read[1], true, 0, 1);
+	md_balance_start(rdev, &read[0], true);
+	md_balance_start(rdev, &read[1], true);
 	KUNIT_EXPECT_EQ(test, md_balance_shared(&rdev->balance), 2);
 	KUNIT_EXPECT_EQ(test, balance_inflight(rdev), 0);
 	md_balance_end(rdev, &read[0]);
@@ -231,22 +242,22 @@ static void balance_shared(struct kunit *test)
 /* A run of sequential reads is seen where it is, and how long it is. */
 static void balance_sequential(struct kunit *test)
 {
-	struct md_rdev *rdev = test->priv;
-	struct md_balance_read read;
+	int disk = -1;
 	int i;
 
-	KUNIT_EXPECT_EQ(test, md_balance_run(&rdev[1].balance, 0), 0);
-	for (i = 0; i < 4; i++) {
-		md_balance_start(&rdev[1], &read, false, 100 + 8 * i, 8);
-		md_balance_end(&rdev[1], &read);
-	}
-	KUNIT_EXPECT_EQ(test, md_balance_run(&rdev[1].balance, 132), 32);
-	KUNIT_EXPECT_EQ(test, md_balance_run(&rdev[1].balance, 100), 0);
-	KUNIT_EXPECT_EQ(test, md_balance_run(&rdev[0].balance, 132), 0);
-	/* Elsewhere: a new run. */
-	md_balance_start(&rdev[1], &read, false, 5000, 8);
-	md_balance_end(&rdev[1], &read);
-	KUNIT_EXPECT_EQ(test, md_balance_run(&rdev[1].balance, 5008), 8);
+	KUNIT_EXPECT_EQ(test, md_balance_run(balance_set, 0, &disk), 0);
+	for (i = 0; i < 4; i++)
+		md_balance_note(balance_set, 100 + 8 * i, 8, 1);
+	KUNIT_EXPECT_EQ(test, md_balance_run(balance_set, 100, &disk), 0);
+	KUNIT_EXPECT_EQ(test, disk, -1);
+	KUNIT_EXPECT_EQ(test, md_balance_run(balance_set, 132, &disk), 32);
+	KUNIT_EXPECT_EQ(test, disk, 1);
+	/* Elsewhere, or on another disk: a new run. */
+	md_balance_note(balance_set, 5000, 8, 1);
+	KUNIT_EXPECT_EQ(test, md_balance_run(balance_set, 5008, &disk), 8);
+	md_balance_note(balance_set, 5008, 8, 2);
+	KUNIT_EXPECT_EQ(test, md_balance_run(balance_set, 5016, &disk), 8);
+	KUNIT_EXPECT_EQ(test, disk, 2);
 }
 
 /* How much longer @n reads take than they would without the slow member, in %. */
@@ -274,7 +285,7 @@ static void balance_slow(struct kunit *test)
 
 	/* It is found out when that ends. */
 	us[2] = 100;
-	balance_reads(rdev, 20000, us, share);
+	balance_reads(rdev, 100000, us, share);
 	balance_reads(rdev, 3000, us, share);
 	KUNIT_EXPECT_GE(test, share[2], 990);
 }
@@ -289,7 +300,7 @@ static void balance_interrupted(struct kunit *test)
 
 	balance_reads(rdev, 1000, us, share);
 	do {
-		md_balance_start(&rdev[1], &read, false, 0, 1);
+		md_balance_start(&rdev[1], &read, false);
 		balance_end(&rdev[1], &read, 100000);
 	} while (!read.start);
 	balance_reads(rdev, 3000, us, share);
@@ -326,7 +337,7 @@ static void balance_hangs(struct kunit *test)
 	int share[MEMBERS];
 
 	balance_reads(rdev, 1000, us, share);
-	md_balance_start(&rdev[1], &hung, false, 0, 1);
+	md_balance_start(&rdev[1], &hung, false);
 	balance_reads(rdev, 10000, us, share);
 	KUNIT_EXPECT_EQ(test, share[1], 0);
 	md_balance_end(&rdev[1], &hung);
