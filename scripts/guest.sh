@@ -8,7 +8,7 @@
 # shellcheck source=scripts/lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
 
-TOOLS=(busybox fio mdadm dmsetup mkfs.ext4)
+TOOLS=(busybox fio mdadm dmsetup lvm mkfs.ext4)
 
 # copy_tools ROOT: the programs, and the libraries that they load
 copy_tools()

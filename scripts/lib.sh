@@ -199,7 +199,7 @@ NEED_BUILD=(gcc:gcc make:make flex:flex bison:bison bc:bc cpio:cpio depmod:kmod
 # need_vm VM: likewise, as words
 need_vm()
 {
-	echo fio:fio mdadm:mdadm busybox:busybox dmsetup:dmsetup mkfs.ext4:e2fsprogs \
+	echo fio:fio mdadm:mdadm busybox:busybox dmsetup:dmsetup lvm:lvm2 mkfs.ext4:e2fsprogs \
 		cpio:cpio setpriv:util-linux
 	[[ $1 != qemu ]] || echo qemu-system-x86_64:qemu-system-x86
 }
