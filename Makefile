@@ -61,11 +61,11 @@ clean:
 #: DEPTH=128       bench: queue depth of a job
 #: RUNTIME=2       bench: seconds a run
 #: ROUNDS=5        bench: rounds of stock and percpu; 10 for figures to publish
-#: RW=randread     c2c: randread, randwrite or fsync
+#: RW=randread     c2c: which I/O, some of randread randwrite fsync
 #: VCPUS=4         c2c: CPUs of the guest, one thread on each
-#: IOS=20000       c2c: I/Os that are counted, exactly
+#: IOS=20000       c2c: I/Os that are counted of each, exactly
 #: VARIANTS="stock percpu"    c2c: which module sets
-#: BITMAP=none     c2c: none or internal
+#: BITMAP=none     c2c: some of none internal llbitmap
 #: KSRC=           a kernel tree to use in place of the source package
 #: KDIR=           modules: build folder of the kernel to build for
 #: MIRROR=         Debian mirror; from this machine's apt sources by default

@@ -9,10 +9,19 @@ What is counted, and what is taken for noise:
   moves, too, but by chance, such as an object that one CPU freed and another
   one allocated. A line that one vCPU writes and others read is not contended
   (per-CPU statistics that somebody sums up).
+* A line of which MOSTLY_READ accesses in a row are loads, on average, before one
+  is a store, is not contended, whoever writes it: bd_stamp, that a tick stores
+  to, is in a line that every I/O reads some 30 times. Whether all vCPUs happened
+  to store to it once would make the loads flip from run to run.
+* md's threads are bound to vCPU 0 (see tests/c2c/run.sh). What only raid5d writes
+  is not shared then. Were it free, the same lines would be shared if it happened
+  to have run on all vCPUs, and partly if on some.
 * An access counts for the function whose code did it, inlined callees included.
-  The md modules are listed function by function; the rest of the kernel (block
-  layer, scheduler, timers) is one figure, since it is the same in both variants
-  and depends on what else the guest does.
+  The md modules are listed function by function. The rest of the kernel (block
+  layer, scheduler, timers) is one figure in the table; functions.tsv has its
+  functions. A spinlock or rwlock, md's own too, is taken and released by functions
+  of the kernel (_raw_...), two stores in all, and more where it is waited for:
+  another column.
 * A store is named by the structure member that it writes if three things agree: the
   source statement (the one of the line that addr2line tells, or of one that it was
   inlined into) writes base->member or passes its address on; base is declared there
@@ -26,11 +35,12 @@ What is counted, and what is taken for noise:
 Usage: c2c-report.py --modules DIR --out DIR SET...
        c2c-report.py --only-shared SET MODULE
        c2c-report.py --members DIR/VARIANT MODULE FUNCTION...
-A SET is a folder LEVEL-VARIANT with counts, results/ios and results/kallsyms.
+A SET is a folder LEVEL-VARIANT-RW-BITMAP with counts, ios and kallsyms.gz.
 """
 import bisect
 import collections
 import functools
+import gzip
 import os
 import re
 import subprocess
@@ -39,6 +49,9 @@ import sys
 MD = {"md_mod", "raid0", "raid1", "raid10", "raid456", "linear", "dm_raid"}
 FEW = 0.005
 MOST = 6  # functions in the table
+COLOURS = 14  # functions in the plot
+MOSTLY_READ = 500
+LOCKS = re.compile("_raw_(spin|read|write)_|queued_(spin|read|write)_lock_slowpath")
 
 
 class Symbols:
@@ -46,7 +59,7 @@ class Symbols:
 
     def __init__(self, path):
         table = []
-        with open(path, encoding="ascii", errors="replace") as f:
+        with gzip.open(path, "rt", encoding="ascii", errors="replace") as f:
             for line in f:
                 part = line.split()
                 if len(part) >= 3 and part[1] in "tTwW":
@@ -67,12 +80,13 @@ class Set:
     """The counts of one window."""
 
     def __init__(self, path):
-        self.level, self.variant = os.path.basename(path).rsplit("-", 1)
-        with open(os.path.join(path, "results/ios"), encoding="ascii") as f:
+        self.level, self.variant, self.rw, self.bitmap = os.path.basename(path).split("-")
+        with open(os.path.join(path, "ios"), encoding="ascii") as f:
             self.ios = int(f.read().split()[1])
-        self.symbols = Symbols(os.path.join(path, "results/kallsyms"))
+        self.symbols = Symbols(os.path.join(path, "kallsyms.gz"))
         self.mem = []
         self.by_line = collections.defaultdict(list)
+        lines = collections.defaultdict(lambda: [0, 0])
         self.insns = collections.Counter()
         with open(os.path.join(path, "counts"), encoding="ascii") as f:
             for line in f:
@@ -82,9 +96,12 @@ class Set:
                 elif word[0] == "vcpus":
                     self.vcpus = int(word[1], 16)
                 elif word[0] == "mem":
-                    self.mem.append((int(word[1], 16), int(word[3]), int(word[4]),
-                                     int(word[5], 16)))
-                    self.by_line[word[2]].append(self.mem[-1])
+                    pc, line, stores, loads, writers = (
+                        int(w, b) for w, b in zip(word[1:], (16, 16, 10, 10, 16)))
+                    self.mem.append((pc, lines[line], stores, loads, writers))
+                    lines[line][0] += stores
+                    lines[line][1] += loads
+                    self.by_line[line].append(self.mem[-1])
                 elif word[0] == "tb":
                     module = self.symbols.find(int(word[1], 16))[2]
                     n = int(word[2]) * int(word[3])
@@ -92,9 +109,20 @@ class Set:
                     if module in MD:
                         self.insns["md"] += n
 
+    def names(self):
+        return self.rw, self.level, self.bitmap, self.variant
+
+    def label(self, sets):
+        """What tells it from the others, for the plot."""
+        all_names = list(zip(*(s.names() for s in sets)))
+        return " ".join(n for n, every in zip(self.names(), all_names)
+                        if n in (self.level, self.variant) or len(set(every)) > 1)
+
     def shared(self, wanted):
         """[(pc, stores, loads)] per I/O, on lines that all vCPUs, or some, wrote."""
-        for pc, stores, loads, writers in self.mem:
+        for pc, (all_stores, all_loads), stores, loads, writers in self.mem:
+            if all_loads > MOSTLY_READ * all_stores:
+                continue
             everyone = writers & self.vcpus == self.vcpus
             some = bin(writers).count("1") > 1
             if (everyone and wanted == "all") or (some and not everyone and wanted == "some"):
@@ -103,7 +131,8 @@ class Set:
     def md_lines(self):
         """[(line, stores)] of md per I/O, on lines that all vCPUs wrote."""
         for line, accesses in self.by_line.items():
-            stores = sum(s for pc, s, _, writers in accesses if writers & self.vcpus == self.vcpus
+            stores = sum(s for pc, _, s, _, writers in accesses
+                         if writers & self.vcpus == self.vcpus
                          and self.symbols.find(pc)[2] in MD) / self.ios
             if stores >= FEW:
                 yield line, stores
@@ -253,7 +282,7 @@ class Lines:
 
 def by_function(one):
     functions = collections.defaultdict(lambda: [0.0, 0.0, collections.Counter()])
-    other = [0.0, 0.0]
+    other = collections.defaultdict(lambda: [0.0, 0.0])
     for pc, stores, loads in one.shared("all"):
         start, name, module = one.symbols.find(pc)
         if module in MD:
@@ -262,8 +291,8 @@ def by_function(one):
             entry[1] += loads
             entry[2][pc - start] += stores
         else:
-            other[0] += stores
-            other[1] += loads
+            other[name][0] += stores
+            other[name][1] += loads
     return functions, other
 
 
@@ -272,22 +301,23 @@ def report(modules, out, sets):
     summary = open(os.path.join(out, "summary.tsv"), "w", encoding="utf-8")
     by_line = open(os.path.join(out, "lines.tsv"), "w", encoding="utf-8")
     table = open(os.path.join(out, "table.md"), "w", encoding="utf-8")
-    print("level\tvariant\tline\tmd_stores", file=by_line)
-    print("level\tvariant\tmodule\tfunction\tstores\tloads\twhere\tmembers", file=functions)
-    print("level\tvariant\tmd_stores\tmd_loads\tmd_partly\tkernel_stores\tmd_insns\tkernel_insns",
+    print("rw\tlevel\tbitmap\tvariant\tline\tmd_stores", file=by_line)
+    print("rw\tlevel\tbitmap\tvariant\tmodule\tfunction\tstores\tloads\twhere\tmembers", file=functions)
+    print("rw\tlevel\tbitmap\tvariant\tmd_stores\tmd_loads\tmd_partly\tkernel_stores\tkernel_locks\tmd_insns\tkernel_insns",
           file=summary)
-    print("| level | variant | md: stores to shared lines | loads | to partly shared lines "
-          "| rest of the kernel: stores | instructions in md | in the kernel | where (structure member, or else source line) |\n"
-          "| --- | --- | --- | --- | --- | --- | --- | --- | --- |", file=table)
-    bars = []
+    print("| I/O | level | bitmap | variant | md: stores to shared lines | loads | to partly shared lines "
+          "| rest of the kernel: stores | of them, to take and release locks | instructions in md | in the kernel "
+          "| where (structure member, or else source line) |\n"
+          "|" + " --- |" * 12, file=table)
+    bars, variants = [], {}
     for one in sets:
         md, other = by_function(one)
-        lines = Lines(os.path.join(modules, one.variant))
+        lines = variants.setdefault(one.variant, Lines(os.path.join(modules, one.variant)))
         stores = sum(e[0] for e in md.values())
         loads = sum(e[1] for e in md.values())
         partly = sum(s for pc, s, _ in one.shared("some") if one.symbols.find(pc)[2] in MD)
         for line, n in one.md_lines():
-            print(one.level, one.variant, line, f"{n:.4f}", sep="\t", file=by_line)
+            print(*one.names(), f"{line:x}", f"{n:.4f}", sep="\t", file=by_line)
         rows, rest = [], [0.0, 0.0]
         for (module, name), (s, l, pcs) in sorted(md.items(), key=lambda x: (-round(x[1][0], 2), x[0])):
             if s < FEW and l < FEW:
@@ -300,22 +330,26 @@ def report(modules, out, sets):
             places = sorted(places.items(), key=lambda x: (-round(x[1], 2), x[0]))
             rows.append((module, name, s, l, [p for p in places if p[1] >= FEW]))
         rows.append(("", "rest", rest[0], rest[1], []))
-        for row in rows:
-            print(one.level, one.variant, row[0], row[1], f"{row[2]:.4f}", f"{row[3]:.4f}",
+        kernel = sum(e[0] for e in other.values())
+        locks = sum(e[0] for name, e in other.items() if LOCKS.match(name))
+        others = [("kernel", name, s, l, []) for name, (s, l) in
+                  sorted(other.items(), key=lambda x: -x[1][0]) if s >= FEW]
+        for row in rows + others:
+            print(*one.names(), row[0], row[1], f"{row[2]:.4f}", f"{row[3]:.4f}",
                   ", ".join(f"{line or '?'} {n:.2f}" for (line, _), n in row[4]),
                   ", ".join(f"{member or '?'} {n:.2f}" for (_, member), n in row[4]),
                   sep="\t", file=functions)
-        print(one.level, one.variant, f"{stores:.4f}", f"{loads:.4f}", f"{partly:.4f}",
-              f"{other[0]:.4f}", f"{one.insns['md'] / one.ios:.1f}",
+        print(*one.names(), f"{stores:.4f}", f"{loads:.4f}", f"{partly:.4f}",
+              f"{kernel:.4f}", f"{locks:.4f}", f"{one.insns['md'] / one.ios:.1f}",
               f"{one.insns['kernel'] / one.ios:.1f}", sep="\t", file=summary)
         top = [f"{name} {s:.2f}{brief(places)}" for _, name, s, _, places in rows if s >= FEW]
         where = ", ".join(top[:MOST])
         if len(top) > MOST:
             where += f", and {len(top) - MOST} more in functions.tsv"
-        print(f"| {one.level} | {one.variant} | {stores:.2f} | {loads:.2f} | {partly:.2f} | "
-              f"{other[0]:.2f} | {one.insns['md'] / one.ios:.0f} | "
+        print(f"| {' | '.join(one.names())} | {stores:.2f} | {loads:.2f} | {partly:.2f} | "
+              f"{kernel:.2f} | {locks:.2f} | {one.insns['md'] / one.ios:.0f} | "
               f"{one.insns['kernel'] / one.ios:.0f} | {where} |", file=table)
-        bars.append((f"{one.level} {one.variant}", [(n, s) for _, n, s, _, _ in rows if s >= FEW]))
+        bars.append((one.label(sets), [(n, s) for _, n, s, _, _ in rows if s >= FEW]))
     for f in (functions, summary, by_line, table):
         f.close()
     plot(out, bars)
@@ -334,13 +368,15 @@ def brief(places):
 
 def plot(out, bars):
     """One bar a level and variant, split by function."""
-    names = []
+    total = collections.Counter()
     for _, parts in bars:
-        names += [n for n, _ in parts if n not in names]
+        total.update(dict(parts))
+    names = [n for n, _ in total.most_common(COLOURS)] + ["others"] * (len(total) > COLOURS)
     names = names or ["nothing"]
     with open(os.path.join(out, "bars.tsv"), "w", encoding="utf-8") as f:
         for label, parts in bars:
             value = dict(parts)
+            value["others"] = sum(n for name, n in parts if name not in names)
             print(label, *(f"{value.get(n, 0):.4f}" for n in names), sep="\t", file=f)
     columns = ", ".join(
         f"'bars.tsv' using {i + 2}{':xtic(1)' if i == 0 else ''} title '{n}' noenhanced"

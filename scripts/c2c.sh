@@ -4,13 +4,15 @@
 # c2c.sh KERNEL [control]: count the stores and loads to cache lines that all
 # vCPUs write, and the instructions, per I/O, of stock and percpu, by function.
 #
-# From the environment: LEVELS, RW (randread, randwrite or fsync), VCPUS, IOS (in
-# the window), VARIANTS, BITMAP (none or internal). Each level and variant is a
-# boot of the x86 test kernel in QEMU, with a plugin that counts; how, and what
-# is told apart as noise, is at the top of scripts/c2c-report.py. Writes
-# build/c2c/{summary,functions,lines}.tsv, table.md, c2c.svg. For random reads a
-# model (scripts/model.py) then draws IOPS for 1 to 128 CPUs from the counts and
-# the time of a line's transfer, measured here: line.tsv, model.tsv, model.svg.
+# From the environment: LEVELS, RW (of randread randwrite fsync), BITMAP (of none
+# internal llbitmap; raid0 has none), VARIANTS, all lists, VCPUS, IOS (in a
+# window). For each combination there is a window in one boot of the x86 test
+# kernel in QEMU, with a plugin that counts; how, and what is told apart as noise,
+# is at the top of scripts/c2c-report.py, and the state of a bitmap at that of
+# tests/c2c/run.sh. Writes build/c2c/{summary,functions,lines}.tsv, table.md,
+# c2c.svg. For random reads alone, without a bitmap, a model (scripts/model.py)
+# then draws IOPS for 1 to 128 CPUs from the counts and the time of a line's
+# transfer, measured here: line.tsv, model.tsv, model.svg.
 #
 # With "control": only the controls, as TAP; exit status 1 if one is wrong.
 
@@ -41,21 +43,26 @@ build_control()
 	make -C "$KDIR/build" "M=$WORK/control" modules
 }
 
-# count WHAT VARIANT: one boot, one window; the raw counts into WORK/WHAT-VARIANT
+# count WINDOW...: one boot; what was counted into WORK/WINDOW
 count()
 {
-	local out=$WORK/$1-$2 files=(--file "$WORK/job") rc=0
+	local out=$WORK/guest files=(--file "$WORK/job") rc=0 n=0 window
 
-	[[ $1 == raid* ]] || files+=(--file "$WORK/control/c2c_control.ko")
-	"$TOP/scripts/vm.sh" --out "$out" --cpus "$VCPUS" --mem 1536 --timeout 300 \
+	[[ $1 != *-control-* ]] || files+=(--file "$WORK/control/c2c_control.ko")
+	"$TOP/scripts/vm.sh" --out "$out" --cpus "$VCPUS" --mem 1536 --show \
+		--timeout $((300 + $# * (60 + IOS / 50))) \
 		--plugin "$WORK/c2c.so,out=$WORK/counts" "${files[@]}" \
-		--set "WHAT=$1" --set "VARIANT=$2" --set "RW=$RW" --set "IOS=$IOS" \
-		--set "BITMAP=$BITMAP" "$KERNEL" qemu "$TOP/tests/c2c/run.sh" || rc=$?
+		--set "WINDOWS=$*" --set "IOS=$IOS" \
+		"$KERNEL" qemu "$TOP/tests/c2c/run.sh" || rc=$?
 	((rc == 0)) || {
 		tail -n 10 "$out/console" >&2
-		die "$1 $2: $(<"$out/verdict"); the console is in $out/console"
+		die "$(<"$out/verdict"); the console is in $out/console"
 	}
-	mv "$WORK/counts" "$out/counts"
+	for window; do
+		n=$((n + 1))
+		mv "$out/results/$window" "$WORK/$window"
+		mv "$WORK/counts.$n" "$WORK/$window/counts"
+	done
 }
 
 # model DIR: print a curve from the counts in DIR and the time of a transfer, measured now
@@ -74,12 +81,12 @@ control()
 
 	echo "TAP version 13"
 	echo "1..4"
+	count {shared,percpu,false,flag}-control-randread-none
 	for name in shared:1 percpu:0 false:1 flag:0; do
 		want=${name#*:}
 		name=${name%:*}
 		n=$((n + 1))
-		count "$name" control
-		got=$("$TOP/scripts/c2c-report.py" --only-shared "$WORK/$name-control" c2c_control)
+		got=$("$TOP/scripts/c2c-report.py" --only-shared "$WORK/$name-control-randread-none" c2c_control)
 		if awk -v g="$got" -v w="$want" 'BEGIN { exit !(g > w - 0.02 && g < w + 0.02) }'; then
 			echo "ok $n - c2c: $name: $got stores to shared lines per I/O"
 		else
@@ -90,9 +97,27 @@ control()
 	return $bad
 }
 
+# state: of the bitmaps, for the words below the table
+state()
+{
+	[[ $BITMAP == none || $RW == randread ]] ||
+		echo "bitmaps with every bit dirty before and after, their daemon put off; "
+}
+
+# words_check NAME "VALUES" "ALLOWED": one or more of them
+words_check()
+{
+	local w
+
+	[[ -n ${2// /} ]] || die "$1 is empty: name some of $3"
+	for w in $2; do
+		[[ " $3 " == *" $w "* ]] || die "$1: $w is not one of: $3"
+	done
+}
+
 main()
 {
-	local level variant sets=()
+	local rw level bitmap variant window windows=()
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
 	KERNEL=${1:-}
@@ -103,12 +128,9 @@ main()
 	levels_check "$LEVELS"
 	number_check VCPUS "$VCPUS" 2 8
 	number_check IOS "$IOS" 1000 10000000
-	case $RW in randread | randwrite | fsync) ;; *) die "RW=$RW is not one of: randread randwrite fsync" ;; esac
-	case $BITMAP in none | internal) ;; *) die "BITMAP=$BITMAP is not one of: none internal" ;; esac
-	for variant in $VARIANTS; do
-		[[ $variant == stock || $variant == percpu ]] ||
-			die "VARIANTS: $variant is not one of: stock percpu"
-	done
+	words_check RW "$RW" "randread randwrite fsync"
+	words_check BITMAP "$BITMAP" "none internal llbitmap"
+	words_check VARIANTS "$VARIANTS" "stock percpu"
 
 	unset KDIR
 	ksrc_check "$KERNEL"
@@ -129,20 +151,26 @@ main()
 		return
 	fi
 
-	for level in $LEVELS; do
-		for variant in $VARIANTS; do
-			log "c2c: $level $variant: $IOS x $RW on $VCPUS vCPUs"
-			count "$level" "$variant"
-			sets+=("$WORK/$level-$variant")
+	for rw in $RW; do
+		for level in $LEVELS; do
+			for bitmap in $BITMAP; do
+				[[ $level != raid0 ]] || bitmap=none
+				for variant in $VARIANTS; do
+					window=$level-$variant-$rw-$bitmap
+					[[ " ${windows[*]} " == *" $window "* ]] || windows+=("$window")
+				done
+			done
 		done
 	done
+	log "c2c: ${#windows[@]} times $IOS I/Os on $VCPUS vCPUs"
+	count "${windows[@]}"
 	rm -rf "$BUILD/c2c.tmp"
 	mkdir -p "$BUILD/c2c.tmp"
-	"$TOP/scripts/c2c-report.py" --modules "$BUILD/$KERNEL/qemu" --out "$BUILD/c2c.tmp" "${sets[@]}"
-	printf '\nPer I/O: %s of 4 KiB, bitmap %s, %s I/Os, %s vCPUs; Linux %s, %s.\n' "$RW" "$BITMAP" "$IOS" "$VCPUS" \
+	"$TOP/scripts/c2c-report.py" --modules "$BUILD/$KERNEL/qemu" --out "$BUILD/c2c.tmp" "${windows[@]/#/$WORK/}"
+	printf '\nPer I/O of 4 KiB; %s I/Os, %s vCPUs; %sLinux %s, %s.\n' "$IOS" "$VCPUS" "$(state)" \
 		"$(<"$KDIR/build/include/config/kernel.release")" \
 		"$(qemu-system-x86_64 --version | sed -n '1s/ (.*//p')" >>"$BUILD/c2c.tmp/table.md"
-	[[ $RW != randread ]] || model "$BUILD/c2c.tmp" >>"$BUILD/c2c.tmp/table.md"
+	[[ $RW != randread || $BITMAP != none ]] || model "$BUILD/c2c.tmp" >>"$BUILD/c2c.tmp/table.md"
 	rm -rf "$BUILD/c2c"
 	mv "$BUILD/c2c.tmp" "$BUILD/c2c"
 	cat "$BUILD/c2c/table.md"

@@ -2,21 +2,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # guest.sh KERNEL VM: make the guest's initramfs in build/KERNEL/VM/guest.cpio:
-# init, this machine's busybox, fio, mdadm and their libraries, and for stock and
-# percpu each a tree of the test kernel's modules with that md set.
+# init, this machine's busybox, fio and so on, the mdadm of mdadm.sh, their
+# libraries, and for stock and percpu each a tree of the test kernel's modules
+# with that md set.
 
 # shellcheck source=scripts/lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
 
-TOOLS=(busybox fio mdadm dmsetup lvm mkfs.ext4)
+TOOLS=(busybox fio dmsetup lvm mkfs.ext4)
 
-# copy_tools ROOT: the programs, and the libraries that they load
+# copy_tools ROOT MDADM: the programs, and the libraries that they load
 copy_tools()
 {
 	local tool path lib
 
 	mkdir -p "$1"/{bin,sbin,dev,proc,sys,tmp,run/mdadm,etc,mnt,results,job,lib/modules}
-	for tool in "${TOOLS[@]}"; do
+	for tool in "$2" "${TOOLS[@]}"; do
 		path=$(PATH=$PATH:/usr/sbin:/sbin command -v "$tool")
 		cp -L "$path" "$1/bin/"
 		for lib in $(ldd "$path" 2>/dev/null | grep -oE '/[^ ]+\.so[^ ]*' || true); do
@@ -47,7 +48,7 @@ copy_modules()
 
 main()
 {
-	local kernel vm kdir set root variant out
+	local kernel vm kdir set root variant out mdadm
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
 	kernel=${1:-}
@@ -57,12 +58,13 @@ main()
 	# shellcheck disable=SC2046 # words
 	need $(need_vm "$vm")
 	kdir=$("$TOP/scripts/kernel.sh" "$kernel" "$vm")
+	mdadm=$("$TOP/scripts/mdadm.sh")/mdadm
 	set=$BUILD/$kernel/$vm
 	out=$set/guest.cpio
 	lock "guest-${BUILD//\//-}"
 	if [[ -e $out && -z $(find "$set/stock" "$set/percpu" "$TOP/tests/guest" "$kdir/.done" \
-		"$TOP/scripts/guest.sh" /var/lib/dpkg/status -newer "$out" \( -name '*.ko' -o -path "$TOP/[st]*" \
-		-o -name .done -o -name status \) -print -quit) ]]; then
+		"$mdadm" "$TOP/scripts/guest.sh" /var/lib/dpkg/status -newer "$out" \( -name '*.ko' -o -path "$TOP/[st]*" \
+		-o -name .done -o -name mdadm -o -name status \) -print -quit) ]]; then
 		echo "$out"
 		return
 	fi
@@ -70,7 +72,7 @@ main()
 	# shellcheck disable=SC2064 # now, not then
 	trap "rm -rf '$root'" EXIT
 	chmod 755 "$root"
-	copy_tools "$root"
+	copy_tools "$root" "$mdadm"
 	for variant in stock percpu; do
 		copy_modules "$root" "$kdir" "$set" "$variant"
 	done

@@ -199,8 +199,8 @@ NEED_BUILD=(gcc:gcc make:make flex:flex bison:bison bc:bc cpio:cpio depmod:kmod
 # need_vm VM: likewise, as words
 need_vm()
 {
-	echo fio:fio mdadm:mdadm busybox:busybox dmsetup:dmsetup lvm:lvm2 mkfs.ext4:e2fsprogs \
-		cpio:cpio setpriv:util-linux
+	echo fio:fio busybox:busybox dmsetup:dmsetup lvm:lvm2 mkfs.ext4:e2fsprogs \
+		cpio:cpio setpriv:util-linux dpkg-source:dpkg-dev
 	[[ $1 != qemu ]] || echo qemu-system-x86_64:qemu-system-x86
 }
 
@@ -224,7 +224,8 @@ mirror()
 	echo "${uri%/}"
 }
 
-# apt_own "SUITES" APT-TOOL ARGS...: with the project's own sources and lists
+# apt_own "SUITES" APT-TOOL ARGS...: with the project's own sources and lists.
+# SUITE-src is the source packages of SUITE.
 apt_own()
 {
 	local suites=$1 tool=$2 base key suite conf mirror
@@ -237,7 +238,10 @@ apt_own()
 	mkdir -p "$base/lists/partial" "$base/archives/partial"
 	mirror=$(mirror)
 	for suite in $suites; do
-		echo "deb [signed-by=$key] $mirror $suite main"
+		case $suite in
+		*-src) echo "deb-src [signed-by=$key] $mirror ${suite%-src} main" ;;
+		*) echo "deb [signed-by=$key] $mirror $suite main" ;;
+		esac
 	done >"$base/sources.list"
 	cat >"$conf" <<-END
 		Dir::Etc::SourceList "$base/sources.list";
@@ -277,6 +281,15 @@ apt_own_download()
 	log "downloading: $*"
 	(cd "$dir" && run_logged "$CACHE/apt/download.log" "downloading $*" \
 		apt_own "$suites" apt-get download "$@")
+}
+
+# apt_own_source "SUITES" DIR PACKAGE: the .dsc and what it names into DIR
+apt_own_source()
+{
+	mkdir -p "$2"
+	log "downloading: the source package of $3"
+	(cd "$2" && run_logged "$CACHE/apt/download.log" "downloading the source package of $3" \
+		apt_own "$1" apt-get source --download-only "$3")
 }
 
 ### Small things

@@ -74,7 +74,10 @@ boot()
 	local accel=(-accel tcg,thread=single -cpu max,-cx16,-la57)
 
 	[[ ! -w /dev/kvm || -n $PLUGIN ]] || accel=(-accel kvm -cpu host)
-	[[ -z $PLUGIN ]] || accel+=(-plugin "$PLUGIN")
+	# The guest's clock goes by what it runs, not by this machine's: the ticks and
+	# the turns of the vCPUs are the same however busy this machine is.
+	# shellcheck disable=SC2054
+	[[ -z $PLUGIN ]] || accel+=(-icount shift=2,sleep=off -plugin "$PLUGIN")
 	case $1 in
 	uml)
 		exec "${run[@]}" "$2/linux" "mem=${MEM}M" "ncpus=$CPUS" seccomp=on ${PIN:+pincpus} \

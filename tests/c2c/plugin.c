@@ -3,13 +3,13 @@
  * A TCG plugin for QEMU that tells which instructions of the guest's kernel
  * touch cache lines that several vCPUs write, and how many instructions run.
  *
- * It counts within a window. The guest's job opens and closes it, by storing 1
+ * It counts within windows. The guest's job opens and closes one, by storing 1
  * and 0 to the address MARK in userspace, so that the window holds the job's
  * I/O and nothing else that could be told apart.
  *
  *	-plugin c2c.so,out=FILE
  *
- * FILE, when QEMU ends, for the last window:
+ * FILE.N, when window N (from 1) closes:
  *	lost N			events for which there was no room: must be 0
  *	vcpus MASK		those that ran anything in the window
  *	mem PC LINE STORES LOADS WRITERS READERS
@@ -49,8 +49,6 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
 		void (*cb)(unsigned int, qemu_plugin_meminfo_t, uint64_t, void *),
 		int flags, int rw, void *data);
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id,
-		void (*cb)(qemu_plugin_id_t, void *), void *data);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb,
@@ -62,8 +60,9 @@ EXPORT int qemu_plugin_version = PLUGIN_VERSION;
 
 #define MARK		0x6d6470657000ULL	/* also in job.c */
 #define KERNEL(addr)	((addr) >> 63)
-#define SLOTS		(1u << 22)
-#define PROBES		256
+#define SLOTS		(1u << 23)
+#define BLOCKS		(1u << 20)
+#define PROBES		4096
 
 struct access {
 	uint64_t pc, line;
@@ -84,6 +83,7 @@ static struct line *lines;
 static struct block *blocks;
 static uint64_t lost, vcpus;
 static bool window;
+static unsigned int windows;
 static const char *out = "c2c.out";
 
 static uint64_t hash(uint64_t x)
@@ -172,14 +172,57 @@ static void on_mem(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t addr,
 	}
 }
 
+/* Write what was counted, and forget it. */
+static void close_window(void)
+{
+	char path[4096];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s.%u", out, ++windows);
+	f = fopen(path, "w");
+	if (!f) {
+		perror(path);
+		return;
+	}
+	fprintf(f, "lost %" PRIu64 "\nvcpus %" PRIx64 "\n", lost, vcpus);
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		const struct access *a = &accesses[i];
+		const struct line *l;
+
+		if (!a->line)
+			continue;
+		l = find_line(a->line ^ hash(a->pc));
+		if (l && __builtin_popcountll(l->writers | l->readers) > 1)
+			fprintf(f, "mem %" PRIx64 " %" PRIx64 " %" PRIu64 " %" PRIu64
+				" %" PRIx64 " %" PRIx64 "\n", a->pc, l->line << 6,
+				a->stores, a->loads, l->writers, l->readers);
+	}
+	for (unsigned int i = 0; i < BLOCKS; i++)
+		if (blocks[i].times)
+			fprintf(f, "tb %" PRIx64 " %" PRIu64 " %" PRIu64 "\n",
+				blocks[i].pc, blocks[i].insns, blocks[i].times);
+	if (fclose(f))
+		perror(path);
+
+	lost = vcpus = 0;
+	memset(accesses, 0, SLOTS * sizeof(*accesses));
+	memset(lines, 0, SLOTS * sizeof(*lines));
+	for (unsigned int i = 0; i < BLOCKS; i++)
+		blocks[i].times = 0;
+}
+
 /* Userspace: only for the mark. The first store opens, the second one closes. */
 static void on_user_mem(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t addr,
 			void *data)
 {
 	(void)cpu;
 	(void)data;
-	if (addr == MARK && qemu_plugin_mem_is_store(info))
-		__atomic_store_n(&window, !window, __ATOMIC_SEQ_CST);
+	if (addr != MARK || !qemu_plugin_mem_is_store(info))
+		return;
+	/* One thread runs all vCPUs: none is in a callback meanwhile. */
+	window = !window;
+	if (!window)
+		close_window();
 }
 
 static void on_block(unsigned int cpu, void *data)
@@ -196,8 +239,8 @@ static struct block *find_block(uint64_t pc, uint64_t insns)
 {
 	uint64_t h = hash(pc * 512 + insns);
 
-	for (unsigned int i = 0; i < SLOTS; i++) {
-		struct block *b = &blocks[(h + i) % SLOTS];
+	for (unsigned int i = 0; i < BLOCKS; i++) {
+		struct block *b = &blocks[(h + i) % BLOCKS];
 
 		if (claim(&b->pc, pc) && claim(&b->insns, insns))
 			return b;
@@ -224,37 +267,6 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 						     find_block(pc, n));
 }
 
-static void on_exit_(qemu_plugin_id_t id, void *data)
-{
-	FILE *f = fopen(out, "w");
-
-	(void)id;
-	(void)data;
-	if (!f) {
-		perror(out);
-		return;
-	}
-	fprintf(f, "lost %" PRIu64 "\nvcpus %" PRIx64 "\n", lost, vcpus);
-	for (unsigned int i = 0; i < SLOTS; i++) {
-		const struct access *a = &accesses[i];
-		const struct line *l;
-
-		if (!a->line)
-			continue;
-		l = find_line(a->line ^ hash(a->pc));
-		if (l && __builtin_popcountll(l->writers | l->readers) > 1)
-			fprintf(f, "mem %" PRIx64 " %" PRIx64 " %" PRIu64 " %" PRIu64
-				" %" PRIx64 " %" PRIx64 "\n", a->pc, l->line << 6,
-				a->stores, a->loads, l->writers, l->readers);
-	}
-	for (unsigned int i = 0; i < SLOTS; i++)
-		if (blocks[i].times)
-			fprintf(f, "tb %" PRIx64 " %" PRIu64 " %" PRIu64 "\n",
-				blocks[i].pc, blocks[i].insns, blocks[i].times);
-	if (fclose(f))
-		perror(out);
-}
-
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info,
 			       int argc, char **argv)
 {
@@ -264,10 +276,9 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *in
 			out = strdup(argv[i] + 4);
 	accesses = calloc(SLOTS, sizeof(*accesses));
 	lines = calloc(SLOTS, sizeof(*lines));
-	blocks = calloc(SLOTS, sizeof(*blocks));
+	blocks = calloc(BLOCKS, sizeof(*blocks));
 	if (!accesses || !lines || !blocks)
 		return -1;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
-	qemu_plugin_register_atexit_cb(id, on_exit_, NULL);
 	return 0;
 }
