@@ -11,7 +11,7 @@
 #include "md.h"
 
 /* One read of so many is timed. */
-#define MD_BALANCE_SAMPLE	8
+#define MD_BALANCE_SAMPLE	32
 /* The average goes over so many, and begins anew after so many passed over. */
 #define MD_BALANCE_SMOOTH	32
 #define MD_BALANCE_ABSENT	64
