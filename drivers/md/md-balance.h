@@ -4,7 +4,7 @@
  *
  * For arrays without a rotational member. Each CPU chooses by what it has seen
  * itself: how many of its reads a member has in flight, and how long they take
- * there. Members take turns. The one whose turn it is is taken if it is idle
+ * there. Members take turns. The one whose turn it is is taken while it is idle
  * and not slow; otherwise the one where one more read would end first. Members
  * that differ by less than a half are equal: then the one with fewer reads in
  * flight is taken.
@@ -32,13 +32,13 @@ struct md_rdev;
 
 /**
  * struct md_balance_set - what one CPU has read from one array
- * @turn: how often it has chosen
+ * @reads: for how many it has chosen
  * @disk: where the last read went
  * @seq_start: where the run of sequential reads began that it is part of
  * @seq_next: where that goes on
  */
 struct md_balance_set {
-	unsigned int	turn;
+	unsigned int	reads;
 	int		disk;
 	sector_t	seq_start;
 	sector_t	seq_next;
@@ -113,6 +113,8 @@ void md_balance_start(struct md_rdev *rdev, struct md_balance_read *read,
 		      bool shared);
 void md_balance_end(struct md_rdev *rdev, struct md_balance_read *read);
 
+/* A turn is so many reads: what a member's disk uses stays in the cache. */
+#define MD_BALANCE_RUN		16
 /* Compare the members once in so many reads also if that is not needed. */
 #define MD_BALANCE_COMPARE	8
 
@@ -129,12 +131,13 @@ static inline void md_balance_begin(struct md_balance_pick *pick,
 				    struct md_balance_set __percpu *set,
 				    unsigned int members)
 {
-	unsigned int turn = this_cpu_inc_return(set->turn);
+	unsigned int reads = this_cpu_inc_return(set->reads);
+	unsigned int turn = reads / MD_BALANCE_RUN;
 
 	pick->index = -1;
 	pick->turn = turn % members;
 	pick->later = (turn / members) & 1;
-	pick->compare = turn % MD_BALANCE_COMPARE == 0;
+	pick->compare = reads % MD_BALANCE_COMPARE == 0;
 }
 
 /**
