@@ -4,7 +4,7 @@
  *
  * For arrays without a rotational member. Each CPU chooses by what it has seen
  * itself: how many of its reads a member has in flight, and how long they take
- * there. Members take turns. The one whose turn it is is taken while it is idle
+ * there. Members take turns. One is taken while it is its turn, and it is idle
  * and not slow; otherwise the one where one more read would end first. Members
  * that differ by less than a half are equal: then the one with fewer reads in
  * flight is taken.

@@ -114,7 +114,7 @@ null_disk()
 		mount -t configfs configfs /sys/kernel/config || return
 	mkdir "$dir" && echo 1 >"$dir/memory_backed" && echo 2 >"$dir/irqmode" &&
 		echo "$2" >"$dir/size" && echo "$3" >"$dir/completion_nsec" &&
-		echo "$(nproc)" >"$dir/submit_queues" && echo 128 >"$dir/hw_queue_depth" &&
+		nproc >"$dir/submit_queues" && echo 128 >"$dir/hw_queue_depth" &&
 		echo "${4:-0}" >"$dir/rotational" && echo 1 >"$dir/power"
 }
 

@@ -76,6 +76,7 @@ slower()
 
 	rm -f /tmp/slower
 	for round in 1 2; do
+		echo "# round $round"
 		for variant in stock percpu; do
 			array $variant "$level" /dev/nullb0 "/dev/$disk" || return
 			# Let it find out.

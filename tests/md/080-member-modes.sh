@@ -63,8 +63,9 @@ new()
 replace()
 {
 	mdadm_ /dev/md0 --add /dev/ram4 && mdadm_ /dev/md0 --replace /dev/ram1 --with /dev/ram4 &&
-		until_true 60 grep -q faulty /sys/block/md0/md/dev-ram1/state && idle 60 ||
-		{ cat /proc/mdstat; grep . /sys/block/md0/md/dev-*/state /sys/block/md0/md/dev-*/slot; return 1; }
+		until_true 60 grep -q faulty /sys/block/md0/md/dev-ram1/state && idle 60 && return
+	cat /proc/mdstat
+	return 1
 }
 
 grow_to()

@@ -25,24 +25,28 @@ load()
 
 load_ends()
 {
-	kill -0 $LOAD || { cat /tmp/fio.log; return 1; }
-	kill -INT $LOAD
-	wait $LOAD
+	kill -0 "$LOAD" || { cat /tmp/fio.log; return 1; }
+	kill -INT "$LOAD"
+	wait "$LOAD"
 	! grep -E 'err= *[1-9]' /tmp/fio.log
 }
 
 # turns MEMBER: BUSY is how often it could not be removed at once, TOOK ms a turn
 turns()
 {
-	local i start
+	local n=0 start
 
 	BUSY=0
 	start=$(now_ms)
-	for i in $(seq "$TURNS"); do
+	while [ $n -lt "$TURNS" ]; do
+		n=$((n + 1))
 		mdadm --quiet /dev/md0 --fail "$1" || return
 		until mdadm --quiet /dev/md0 --remove "$1" 2>/tmp/mdadm.log; do
 			BUSY=$((BUSY + 1))
-			grep -q busy /tmp/mdadm.log && [ $BUSY -lt 500 ] || { cat /tmp/mdadm.log; return 1; }
+			if [ $BUSY -gt 500 ] || ! grep -q busy /tmp/mdadm.log; then
+				cat /tmp/mdadm.log
+				return 1
+			fi
 		done
 		mdadm --zero-superblock "$1"
 		mdadm --quiet /dev/md0 --add "$1" || return
@@ -70,10 +74,10 @@ level()
 # both LEVEL OPTION...: not more often busy than stock, but for chance
 both()
 {
-	local busy took
+	local busy
 
 	level stock "$@" || return
-	busy=$BUSY took=$TOOK
+	busy=$BUSY
 	level percpu "$@" && [ "$BUSY" -le $((busy + TURNS / 5)) ]
 }
 
