@@ -114,7 +114,7 @@ void md_balance_start(struct md_rdev *rdev, struct md_balance_read *read,
 void md_balance_end(struct md_rdev *rdev, struct md_balance_read *read);
 
 /* A turn is so many reads: what a member's disk uses stays in the cache. */
-#define MD_BALANCE_RUN		16
+#define MD_BALANCE_RUN		4
 /* Compare the members once in so many reads also if that is not needed. */
 #define MD_BALANCE_COMPARE	8
 
