@@ -45,7 +45,9 @@ lint_checkpatch()
 
 	rm -rf "$mails"
 	git -C "$BUILD/$KERNEL/series-check" format-patch --quiet --output-directory "$mails" base..
-	(cd "$TOP" && perl "$SRC/scripts/checkpatch.pl" --strict --quiet "$mails"/*.patch)
+	# It leaves a file of its own where it runs.
+	cp "$TOP/.checkpatch.conf" "$mails/"
+	(cd "$mails" && perl "$SRC/scripts/checkpatch.pl" --strict --quiet ./*.patch)
 }
 
 lint_kernel_doc()
