@@ -128,8 +128,7 @@ bool md_balance_offer(struct md_balance_pick *pick, struct md_rdev *rdev,
 
 	next.index = index;
 	next.cpu = c;
-	next.inflight = READ_ONCE(c->started) - READ_ONCE(c->done) -
-			atomic_read(&c->moved);
+	next.inflight = md_balance_inflight(c);
 	next.average = READ_ONCE(c->average);
 	WRITE_ONCE(c->passed, c->passed + 1);
 	if (pick->index >= 0 && !md_balance_better(&next, pick))

@@ -140,6 +140,13 @@ static inline void md_balance_begin(struct md_balance_pick *pick,
 	pick->compare = reads % MD_BALANCE_COMPARE == 0;
 }
 
+/* Reads that this CPU has in flight on a member. */
+static inline unsigned int md_balance_inflight(struct md_balance_cpu *c)
+{
+	return READ_ONCE(c->started) - READ_ONCE(c->done) -
+	       atomic_read(&c->moved);
+}
+
 /**
  * md_balance_take - can a member be taken without a look at the others
  * @pick: after md_balance_begin()
@@ -159,8 +166,7 @@ static inline bool md_balance_take(struct md_balance_pick *pick,
 	if (index != pick->turn || pick->compare)
 		return false;
 	c = raw_cpu_ptr(balance->cpu);
-	return READ_ONCE(c->started) - READ_ONCE(c->done) ==
-	       (unsigned int)atomic_read(&c->moved) && !READ_ONCE(c->slow);
+	return !md_balance_inflight(c) && !READ_ONCE(c->slow);
 }
 
 /**

@@ -53,11 +53,8 @@ static int balance_inflight(struct md_rdev *rdev)
 	int inflight = 0;
 	int cpu;
 
-	for_each_possible_cpu(cpu) {
-		struct md_balance_cpu *c = per_cpu_ptr(rdev->balance.cpu, cpu);
-
-		inflight += c->started - c->done - atomic_read(&c->moved);
-	}
+	for_each_possible_cpu(cpu)
+		inflight += md_balance_inflight(per_cpu_ptr(rdev->balance.cpu, cpu));
 	return inflight;
 }
 
