@@ -85,8 +85,7 @@ class Set:
             self.ios = int(f.read().split()[1])
         self.symbols = Symbols(os.path.join(path, "kallsyms.gz"))
         self.mem = []
-        self.by_line = collections.defaultdict(list)
-        lines = collections.defaultdict(lambda: [0, 0])
+        self.lines = collections.defaultdict(lambda: [0, 0])  # stores, loads
         self.insns = collections.Counter()
         with open(os.path.join(path, "counts"), encoding="ascii") as f:
             for line in f:
@@ -98,10 +97,9 @@ class Set:
                 elif word[0] == "mem":
                     pc, line, stores, loads, writers = (
                         int(w, b) for w, b in zip(word[1:], (16, 16, 10, 10, 16)))
-                    self.mem.append((pc, lines[line], stores, loads, writers))
-                    lines[line][0] += stores
-                    lines[line][1] += loads
-                    self.by_line[line].append(self.mem[-1])
+                    self.mem.append((pc, line, stores, loads, writers))
+                    self.lines[line][0] += stores
+                    self.lines[line][1] += loads
                 elif word[0] == "tb":
                     module = self.symbols.find(int(word[1], 16))[2]
                     n = int(word[2]) * int(word[3])
@@ -119,23 +117,23 @@ class Set:
                         if n in (self.level, self.variant) or len(set(every)) > 1)
 
     def shared(self, wanted):
-        """[(pc, stores, loads)] per I/O, on lines that all vCPUs, or some, wrote."""
-        for pc, (all_stores, all_loads), stores, loads, writers in self.mem:
+        """[(pc, line, stores, loads)] per I/O, on lines that all vCPUs, or some, wrote."""
+        for pc, line, stores, loads, writers in self.mem:
+            all_stores, all_loads = self.lines[line]
             if all_loads > MOSTLY_READ * all_stores:
                 continue
             everyone = writers & self.vcpus == self.vcpus
             some = bin(writers).count("1") > 1
             if (everyone and wanted == "all") or (some and not everyone and wanted == "some"):
-                yield pc, stores / self.ios, loads / self.ios
+                yield pc, line, stores / self.ios, loads / self.ios
 
     def md_lines(self):
         """[(line, stores)] of md per I/O, on lines that all vCPUs wrote."""
-        for line, accesses in self.by_line.items():
-            stores = sum(s for pc, _, s, _, writers in accesses
-                         if writers & self.vcpus == self.vcpus
-                         and self.symbols.find(pc)[2] in MD) / self.ios
-            if stores >= FEW:
-                yield line, stores
+        sums = collections.Counter()
+        for pc, line, stores, _ in self.shared("all"):
+            if self.symbols.find(pc)[2] in MD:
+                sums[line] += stores
+        return [(line, stores) for line, stores in sums.items() if stores >= FEW]
 
 
 # What a statement writes: base and member of &base->member, base->member = ...,
@@ -283,7 +281,7 @@ class Lines:
 def by_function(one):
     functions = collections.defaultdict(lambda: [0.0, 0.0, collections.Counter()])
     other = collections.defaultdict(lambda: [0.0, 0.0])
-    for pc, stores, loads in one.shared("all"):
+    for pc, _, stores, loads in one.shared("all"):
         start, name, module = one.symbols.find(pc)
         if module in MD:
             entry = functions[(module, name)]
@@ -315,7 +313,7 @@ def report(modules, out, sets):
         lines = variants.setdefault(one.variant, Lines(os.path.join(modules, one.variant)))
         stores = sum(e[0] for e in md.values())
         loads = sum(e[1] for e in md.values())
-        partly = sum(s for pc, s, _ in one.shared("some") if one.symbols.find(pc)[2] in MD)
+        partly = sum(s for pc, _, s, _ in one.shared("some") if one.symbols.find(pc)[2] in MD)
         for line, n in one.md_lines():
             print(*one.names(), f"{line:x}", f"{n:.4f}", sep="\t", file=by_line)
         rows, rest = [], [0.0, 0.0]
@@ -414,7 +412,7 @@ def members(folder, module, functions):
 def main(argv):
     if len(argv) == 3 and argv[0] == "--only-shared":
         one = Set(argv[1])
-        print(f"{sum(s for pc, s, _ in one.shared('all') if one.symbols.find(pc)[2] == argv[2]):.3f}")
+        print(f"{sum(s for pc, _, s, _ in one.shared('all') if one.symbols.find(pc)[2] == argv[2]):.3f}")
     elif len(argv) >= 4 and argv[0] == "--members":
         members(argv[1], argv[2], argv[3:])
     elif len(argv) >= 5 and argv[0] == "--modules" and argv[2] == "--out":
