@@ -55,11 +55,8 @@ main()
 
 	unset KDIR
 	ksrc_check "$kernel"
-	# shellcheck disable=SC2046 # words
-	need "${NEED_BUILD[@]}" $(need_vm "$vm") gnuplot:gnuplot-nox
 	lock "run${BUILD//\//-}"
-	"$TOP/scripts/modules.sh" "$kernel" "$vm" >/dev/null
-	"$TOP/scripts/guest.sh" "$kernel" "$vm" >/dev/null
+	build_guest "$kernel" "$vm" gnuplot:gnuplot-nox
 
 	n=$((($(wc -w <<<"$levels") + 1) * n * 2 * rounds))
 	log "measuring: $n runs of $runtime s, about $((n * (runtime * 10 + 9) / 600 + 1)) minutes; leave the machine alone"

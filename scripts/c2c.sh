@@ -134,10 +134,7 @@ main()
 
 	unset KDIR
 	ksrc_check "$KERNEL"
-	# shellcheck disable=SC2046 # words
-	need "${NEED_BUILD[@]}" $(need_vm qemu) gnuplot:gnuplot-nox objdump:binutils pahole:dwarves
-	"$TOP/scripts/modules.sh" "$KERNEL" qemu >/dev/null
-	"$TOP/scripts/guest.sh" "$KERNEL" qemu >/dev/null
+	build_guest "$KERNEL" qemu gnuplot:gnuplot-nox objdump:binutils pahole:dwarves
 	KDIR=$("$TOP/scripts/kernel.sh" "$KERNEL" qemu)
 	WORK=$BUILD/$KERNEL/qemu/c2c
 	rm -rf "$WORK"

@@ -145,15 +145,6 @@ functional()
 	echo "# $2 $name: $((SECONDS - t0)) s"
 }
 
-# build KERNEL VM: all that a guest needs
-build()
-{
-	# shellcheck disable=SC2046 # words
-	need "${NEED_BUILD[@]}" $(need_vm "$2")
-	"$TOP/scripts/modules.sh" "$1" "$2" >/dev/null
-	"$TOP/scripts/guest.sh" "$1" "$2" >/dev/null
-}
-
 main()
 {
 	local kernel file t tests=()
@@ -172,7 +163,7 @@ main()
 	mkdir -p "$BUILD"
 	lock "run${BUILD//\//-}"
 	if ((${#tests[@]} > 0)); then
-		build "$kernel" uml
+		build_guest "$kernel" uml
 	else
 		tests=("$TOP"/tests/md/*.sh)
 		# shellcheck disable=SC2046 # words
@@ -186,7 +177,7 @@ main()
 		tap "$TOP/scripts/model.py" --check
 		gcc -O2 -Wall -pthread -o "$BUILD/line" "$TOP/tests/bench/line.c"
 		tap "$BUILD/line" --check
-		build "$kernel" uml
+		build_guest "$kernel" uml
 		log "the controls of the harness"
 		control_config
 		for file in "$TOP"/tests/meta/*.sh; do
@@ -196,7 +187,7 @@ main()
 			log "failed above: the rest would be worth little, and is left out"
 			summary
 		}
-		build "$kernel" qemu
+		build_guest "$kernel" qemu
 		tap "$TOP/tests/c2c/members.sh" "$BUILD/$kernel/qemu/stock"
 		functional "$kernel" qemu "$TOP/tests/md/060-kunit.sh"
 		log "the controls of the meter"

@@ -204,6 +204,18 @@ need_vm()
 	[[ $1 != qemu ]] || echo qemu-system-x86_64:qemu-system-x86
 }
 
+# build_guest KERNEL VM [PROGRAM:PACKAGE...]: all that a guest needs, and these
+build_guest()
+{
+	local kernel=$1 vm=$2
+
+	shift 2
+	# shellcheck disable=SC2046 # words
+	need "${NEED_BUILD[@]}" $(need_vm "$vm") "$@"
+	"$TOP/scripts/modules.sh" "$kernel" "$vm" >/dev/null
+	"$TOP/scripts/guest.sh" "$kernel" "$vm" >/dev/null
+}
+
 ### Debian's archive, through an apt configuration of the project's own
 
 mirror()

@@ -19,20 +19,6 @@
 # shellcheck source=tests/guest/lib.sh
 . /lib.sh
 
-# caches N MB: null_blk's, in memory, with a volatile cache of that size
-caches()
-{
-	local d
-
-	modprobe configfs && modprobe null_blk nr_devices=0 || return
-	mount -t configfs configfs /sys/kernel/config || return
-	for d in $(seq 0 $(($1 - 1)) | sed 's|^|/sys/kernel/config/nullb/nullb|'); do
-		mkdir "$d" && echo "$2" >"$d/size" && echo "$2" >"$d/cache_size" &&
-			echo 1 >"$d/memory_backed" && echo 0 >"$d/irqmode" &&
-			nproc >"$d/submit_queues" && echo 1 >"$d/power" || return
-	done
-}
-
 # members N: the first N
 members()
 {
@@ -110,7 +96,11 @@ if [ -e /job/c2c_control.ko ]; then
 fi
 ramdisks 4 64 || exit
 case $WINDOWS in
-*-fsync-*) caches 4 64 || exit ;;
+*-fsync-*)
+	for n in 0 1 2 3; do
+		null_disk $n 64 irqmode=0 cache_size=64 || exit
+	done
+	;;
 esac
 # No page of them is to be allocated in the window.
 for d in /dev/ram[0-3] /dev/nullb[0-3]; do

@@ -104,25 +104,18 @@ disks()
 	seq 0 $(($1 - 1)) | sed 's|^|/dev/ram|'
 }
 
-# null_disk N MB NS [ROTATIONAL]: /dev/nullbN keeps data, and takes that long
+# null_disk N MB ATTRIBUTE=VALUE...: /dev/nullbN, which keeps data
 null_disk()
 {
-	local dir=/sys/kernel/config/nullb/nullb$1
+	local dir=/sys/kernel/config/nullb/nullb$1 size=$2 a
 
+	shift 2
 	[ -d /sys/module/null_blk ] || modprobe null_blk nr_devices=0 || return
 	[ -d /sys/kernel/config/nullb ] ||
 		mount -t configfs configfs /sys/kernel/config || return
-	mkdir "$dir" && echo 1 >"$dir/memory_backed" && echo 2 >"$dir/irqmode" &&
-		echo "$2" >"$dir/size" && echo "$3" >"$dir/completion_nsec" &&
-		nproc >"$dir/submit_queues" && echo 128 >"$dir/hw_queue_depth" &&
-		echo "${4:-0}" >"$dir/rotational" && echo 1 >"$dir/power"
-}
-
-# null_remove N...
-null_remove()
-{
-	for N in "$@"; do
-		rmdir "/sys/kernel/config/nullb/nullb$N" || return
+	mkdir "$dir" || return
+	for a in "size=$size" memory_backed=1 "submit_queues=$(nproc)" "$@" power=1; do
+		echo "${a#*=}" >"$dir/${a%%=*}" || return
 	done
 }
 
