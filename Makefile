@@ -5,7 +5,7 @@ KERNEL ?= $(shell awk '!/^\#/ && NF { print $$1; exit }' kernels)
 VM ?= uml
 export KERNEL VM LEVELS JOBS DEPTH RUNTIME ROUNDS RW VCPUS VARIANTS BITMAP IOS TESTS KSRC KDIR MIRROR
 
-.PHONY: help bench check c2c modules kernel fetch edit refresh litmus lint clean
+.PHONY: help bench check c2c modules kernel fetch edit refresh litmus spin lint clean
 .NOTPARALLEL:
 
 help:
@@ -21,6 +21,8 @@ lint:
 	@scripts/lint.sh "$$KERNEL"
 litmus:
 	@scripts/litmus.sh "$$KERNEL"
+spin:
+	@scripts/spin.sh
 modules:
 	@scripts/modules.sh "$$KERNEL" "$$VM"
 kernel:
@@ -44,6 +46,7 @@ clean:
 #: make check      every quick test; TESTS="010 020" runs only those of tests/md
 #: make lint       the static part of check
 #: make litmus     the memory-model part of check
+#: make spin       the state-space part of check
 #: make modules    both module sets, for the test kernel, or for KDIR=
 #: make kernel     the test kernel for VM=
 #: make fetch      the newest source package of KERNEL=

@@ -168,11 +168,13 @@ main()
 		tests=("$TOP"/tests/md/*.sh)
 		# shellcheck disable=SC2046 # words
 		need "${NEED_BUILD[@]}" $(need_vm qemu) shellcheck:shellcheck gnuplot:gnuplot-nox \
-			objdump:binutils pahole:dwarves
+			objdump:binutils pahole:dwarves spin:spin
 		log lint
 		tap "$TOP/scripts/lint.sh" "$kernel"
 		log litmus
 		tap "$TOP/scripts/litmus.sh" "$kernel"
+		log "all states of the barrier, about 2 minutes"
+		tap "$TOP/scripts/spin.sh"
 		log "the model"
 		tap "$TOP/scripts/model.py" --check
 		gcc -O2 -Wall -pthread -o "$BUILD/line" "$TOP/tests/bench/line.c"

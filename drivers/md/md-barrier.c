@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The I/O barrier of raid1 and raid10.
+ *
+ * See md-barrier.h for what this is. Who must not miss whom:
+ *
+ *	I/O, fast			resync or freeze
+ *
+ *	rcu_read_lock()			fast &= ~class			B
+ * A	if (fast & class)		grace period			C
+ *		count++			wait for count == 0
+ *	rcu_read_unlock()
+ *
+ * This is close and get of md-pending.c: an I/O that sees its class fast is in
+ * the count that is waited for. There is no fence on the side of the I/O.
+ * tests/litmus: md-pending-close-vs-get.
+ *
+ *	I/O, fast			relax, after a resync or freeze
+ *
+ * A	if (fast & class)		things that were changed
+ *		uses the things		fast |= class			D
+ *
+ * A acquires, D releases. tests/litmus: md-barrier-relax-vs-get.
+ *
+ *	I/O, slow			freeze
+ *
+ *	pending++			frozen++
+ * E	full barrier			full barrier			F
+ *	if (!frozen)			if (pending == queued + extra)
+ *		go			go
+ *
+ * One of the two sees the other. So does one of an I/O at E and of a request of
+ * a resync at G: that has raised in the place of frozen, and waits for pending
+ * of its bucket to be 0. tests/litmus: md-barrier-freeze-vs-get.
+ *
+ *	I/O that is put, slow		freeze, or G
+ *
+ *	uses things			if (pending == ...)		I
+ * H	pending--			changes things
+ *	if (frozen or 0) wake up	else sleep
+ *
+ * H is a full barrier, I acquires: what was used is used no more. The freeze
+ * counts before it sleeps, in a wait queue that it has joined before, and H is
+ * before the look at frozen and at the queue: it is woken up, or has seen H.
+ * tests/litmus: md-barrier-drain-vs-put, md-barrier-wake-vs-put.
+ *
+ *	array's thread, or end of I/O	freeze
+ *
+ *	queued--			sum of pending			I
+ * H	pending--			queued				J
+ *
+ * and where it is queued, pending++, queued++, and only then the put of what
+ * came in fast. J is read after the sum, I, and that after the counts of fast
+ * I/O: an I/O that is neither queued nor gone is never taken for one that is.
+ * tests/litmus: md-barrier-dequeue-vs-freeze, md-barrier-queue-vs-freeze.
+ *
+ *	write				freeze
+ *
+ *	puts it on a list		fast &= ~class, grace period
+ * K	if (not fast) wake up		submits what is on the list, or sleeps
+ *
+ * Either the write is on the list in time, as with A, or the freeze is woken up,
+ * as with H. tests/litmus: md-barrier-kick-vs-freeze.
+ *
+ * Two that both change something, a freeze and a request of a resync, see each
+ * other by the lock. tests/model/md-barrier.pml has all of this together.
+ */
+#include <linux/export.h>
+#include <linux/hash.h>
+#include <linux/ktime.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "md.h"
+#include "md-barrier.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/md_barrier.h>
+
+/* Stay slow for so long, for the next freeze: read errors come in swarms. */
+#define MD_BARRIER_LINGER	HZ
+
+#define MD_BARRIER_ALL		(BIT(MD_BARRIER_CLASSES) - 1)
+
+static const char * const md_barrier_class_name[MD_BARRIER_CLASSES] = {
+	[MD_BARRIER_SHARED]	= "barrier-shared",
+	[MD_BARRIER_EXCLUSIVE]	= "barrier-exclusive",
+};
+
+static unsigned int md_barrier_index(struct md_barrier *barrier, sector_t sector)
+{
+	if (!barrier->bits)
+		return 0;
+	return hash_long(sector >> MD_BARRIER_UNIT_BITS, barrier->bits);
+}
+
+static struct md_barrier_bucket *md_barrier_bucket(struct md_barrier *barrier,
+						   sector_t sector)
+{
+	return &barrier->bucket[md_barrier_index(barrier, sector)];
+}
+
+static void md_barrier_wake(struct md_barrier *barrier)
+{
+	if (wq_has_sleeper(&barrier->wait))
+		wake_up(&barrier->wait);
+}
+
+static bool md_barrier_interrupted(struct md_barrier *barrier)
+{
+	return test_bit(MD_RECOVERY_INTR, &barrier->mddev->recovery);
+}
+
+/* The last one that came in fast is gone. In an RCU read-side critical section. */
+static void md_barrier_release_shared(struct percpu_ref *ref)
+{
+	md_barrier_wake(container_of(ref, struct md_barrier,
+				     count[MD_BARRIER_SHARED].ref));
+}
+
+static void md_barrier_release_exclusive(struct percpu_ref *ref)
+{
+	md_barrier_wake(container_of(ref, struct md_barrier,
+				     count[MD_BARRIER_EXCLUSIVE].ref));
+}
+
+/* Have classes slow, until md_barrier_unslow(). */
+static void md_barrier_slow(struct md_barrier *barrier, unsigned long classes,
+			    const char *why)
+{
+	int class;
+
+	mutex_lock(&barrier->mode_lock);
+	for_each_set_bit(class, &classes, MD_BARRIER_CLASSES)
+		barrier->slow[class]++;
+
+	classes &= barrier->fast;
+	if (classes) {
+		/* B: pairs with A in md_barrier_get(). */
+		WRITE_ONCE(barrier->fast, barrier->fast & ~classes);
+		/* C: one grace period, for all of them. */
+		for_each_set_bit(class, &classes, MD_BARRIER_CLASSES)
+			md_pending_set_atomic_async(&barrier->count[class], why);
+		for_each_set_bit(class, &classes, MD_BARRIER_CLASSES)
+			md_pending_set_atomic(&barrier->count[class], why);
+	}
+	mutex_unlock(&barrier->mode_lock);
+}
+
+static void md_barrier_unslow(struct md_barrier *barrier, unsigned long classes)
+{
+	int class;
+
+	mutex_lock(&barrier->mode_lock);
+	for_each_set_bit(class, &classes, MD_BARRIER_CLASSES)
+		barrier->slow[class]--;
+	if (barrier->allowed)
+		mod_delayed_work(system_percpu_wq, &barrier->relax,
+				 MD_BARRIER_LINGER);
+	mutex_unlock(&barrier->mode_lock);
+}
+
+static void md_barrier_set_fast(struct md_barrier *barrier, const char *why)
+{
+	unsigned long classes = 0;
+	int class;
+
+	mutex_lock(&barrier->mode_lock);
+	for_each_set_bit(class, &barrier->allowed, MD_BARRIER_CLASSES) {
+		if (barrier->slow[class])
+			continue;
+		md_pending_set_percpu(&barrier->count[class], why);
+		classes |= BIT(class);
+	}
+	/* D: what was changed when it was slow. Pairs with A. */
+	smp_store_release(&barrier->fast, classes);
+	mutex_unlock(&barrier->mode_lock);
+}
+
+static void md_barrier_relax(struct work_struct *work)
+{
+	md_barrier_set_fast(container_of(work, struct md_barrier, relax.work),
+			    "idle");
+}
+
+/**
+ * md_barrier_init - make a barrier that nobody is in
+ * @barrier: zeroed memory
+ * @mddev: the array
+ * @bits: for 1 << @bits buckets
+ * @depth: less than so many requests of a resync may be in one bucket
+ * @fast: a bit for each &enum md_barrier_class that may be fast
+ * @flush_pending: called in a loop by who waits for I/O to end, and may be the
+ *	array's thread: submits the I/O that is left to that thread to submit.
+ *	May sleep.
+ *
+ * May sleep; allocates with GFP_KERNEL.
+ *
+ * Return: 0, or -ENOMEM, after which md_barrier_exit() is allowed, not needed.
+ */
+int md_barrier_init(struct md_barrier *barrier, struct mddev *mddev,
+		    unsigned int bits, int depth, unsigned long fast,
+		    void (*flush_pending)(struct md_barrier *))
+{
+	static percpu_ref_func_t * const release[MD_BARRIER_CLASSES] = {
+		[MD_BARRIER_SHARED]	= md_barrier_release_shared,
+		[MD_BARRIER_EXCLUSIVE]	= md_barrier_release_exclusive,
+	};
+	int class;
+
+	barrier->mddev = mddev;
+	barrier->bits = bits;
+	barrier->depth = depth;
+	barrier->allowed = fast & MD_BARRIER_ALL;
+	barrier->flush_pending = flush_pending;
+	init_waitqueue_head(&barrier->wait);
+	spin_lock_init(&barrier->lock);
+	mutex_init(&barrier->mode_lock);
+	INIT_DELAYED_WORK(&barrier->relax, md_barrier_relax);
+
+	barrier->bucket = kvcalloc(1U << bits, sizeof(*barrier->bucket),
+				   GFP_KERNEL);
+	if (!barrier->bucket)
+		return -ENOMEM;
+	for (class = 0; class < MD_BARRIER_CLASSES; class++)
+		if (md_pending_init(&barrier->count[class], release[class],
+				    md_barrier_class_name[class], mddev->unit))
+			goto fail;
+	md_barrier_set_fast(barrier, "setup");
+	return 0;
+
+fail:
+	while (class--)
+		md_pending_free(&barrier->count[class]);
+	kvfree(barrier->bucket);
+	barrier->bucket = NULL;
+	return -ENOMEM;
+}
+EXPORT_SYMBOL_GPL(md_barrier_init);
+
+/* I/Os and requests of a resync that are neither queued nor came in fast. */
+static int md_barrier_unqueued(struct md_barrier *barrier)
+{
+	int sum = atomic_read(&barrier->resync);
+	unsigned int i;
+
+	/* I: pairs with H. */
+	for (i = 0; i < 1U << barrier->bits; i++)
+		sum += atomic_read_acquire(&barrier->bucket[i].pending);
+
+	/* J: after the sum. Pairs with md_barrier_queue() and H. */
+	return sum - atomic_read_acquire(&barrier->queued);
+}
+
+/* Is nobody in, but for @extra that wait for this, and for who is queued? */
+static bool md_barrier_quiet(struct md_barrier *barrier, int extra)
+{
+	int class;
+
+	/* First: from here an I/O goes to what is counted below. */
+	for (class = 0; class < MD_BARRIER_CLASSES; class++)
+		if (!md_pending_is_zero(&barrier->count[class]))
+			return false;
+	return md_barrier_unqueued(barrier) == extra;
+}
+
+/**
+ * md_barrier_exit - free what md_barrier_init() made
+ * @barrier: initialised, or zeroed memory
+ *
+ * When no I/O and no resync can begin any more. Waits for what has begun.
+ *
+ * Process context. Sleeps for a grace period or two.
+ */
+void md_barrier_exit(struct md_barrier *barrier)
+{
+	int class;
+
+	if (!barrier->bucket)
+		return;
+
+	md_barrier_slow(barrier, MD_BARRIER_ALL, "exit");
+	cancel_delayed_work_sync(&barrier->relax);
+	wait_event(barrier->wait, md_barrier_quiet(barrier, 0));
+	/* Who has put the last one may not have returned: H is under RCU. */
+	synchronize_rcu();
+	for (class = 0; class < MD_BARRIER_CLASSES; class++)
+		md_pending_free(&barrier->count[class]);
+	kvfree(barrier->bucket);
+	barrier->bucket = NULL;
+}
+EXPORT_SYMBOL_GPL(md_barrier_exit);
+
+static bool md_barrier_closed(struct md_barrier *barrier,
+			      struct md_barrier_bucket *bucket,
+			      enum md_barrier_class class)
+{
+	if (smp_load_acquire(&barrier->frozen))
+		return true;
+	return class == MD_BARRIER_EXCLUSIVE &&
+	       atomic_read_acquire(&bucket->raised);
+}
+
+/* The part of md_barrier_get() for a class that is not fast. */
+unsigned int md_barrier_get_slow(struct md_barrier *barrier, sector_t sector,
+				 enum md_barrier_class class)
+{
+	unsigned int index = md_barrier_index(barrier, sector);
+	struct md_barrier_bucket *bucket = &barrier->bucket[index];
+
+	atomic_inc(&bucket->pending);
+	/* E: pairs with F in md_barrier_freeze() and G in md_barrier_raise(). */
+	smp_mb__after_atomic();
+	if (!md_barrier_closed(barrier, bucket, class))
+		return index;
+
+	spin_lock_irq(&barrier->lock);
+	bucket->waiting++;
+	atomic_dec(&bucket->pending);
+	/* It may have been waited for. */
+	md_barrier_wake(barrier);
+	mddev_add_trace_msg(barrier->mddev, "md wait barrier");
+	wait_event_lock_irq(barrier->wait,
+			    !md_barrier_closed(barrier, bucket, class),
+			    barrier->lock);
+	atomic_inc(&bucket->pending);
+	if (--bucket->waiting == 0)
+		md_barrier_wake(barrier);
+	spin_unlock_irq(&barrier->lock);
+	return index;
+}
+EXPORT_SYMBOL_GPL(md_barrier_get_slow);
+
+/**
+ * md_barrier_get_nested - go on with a part of what is inside
+ * @barrier: the array's
+ * @sector: where the part begins; in the same unit, if there is another bucket
+ *	than one
+ *
+ * For a retry by the array's thread, the rest of a discard: the caller holds a
+ * token that it came in slow with, or that md_barrier_queue() has seen, and
+ * that it puts later. Any context; does not sleep.
+ *
+ * Return: the token, to be handed to md_barrier_put().
+ */
+unsigned int md_barrier_get_nested(struct md_barrier *barrier, sector_t sector)
+{
+	unsigned int index = md_barrier_index(barrier, sector);
+
+	atomic_inc(&barrier->bucket[index].pending);
+	return index;
+}
+EXPORT_SYMBOL_GPL(md_barrier_get_nested);
+
+/* The part of md_barrier_put() for who has not come in fast. */
+void md_barrier_put_slow(struct md_barrier *barrier, unsigned int token)
+{
+	/* Until md_barrier_exit() can free it. */
+	rcu_read_lock();
+	/*
+	 * H: a full barrier. Pairs with I, and with who joins the wait queue
+	 * before it looks.
+	 */
+	if (atomic_dec_and_test(&barrier->bucket[token].pending) ||
+	    READ_ONCE(barrier->frozen))
+		md_barrier_wake(barrier);
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(md_barrier_put_slow);
+
+/**
+ * md_barrier_queue_resync - leave a request of a resync to the array's thread
+ * @barrier: the array's
+ *
+ * Under a lock, as md_barrier_dequeue(). Any context.
+ */
+void md_barrier_queue_resync(struct md_barrier *barrier)
+{
+	/* What was done before is seen by who sees it queued, at J. */
+	smp_mb__before_atomic();
+	atomic_inc(&barrier->queued);
+	md_barrier_wake(barrier);
+}
+EXPORT_SYMBOL_GPL(md_barrier_queue_resync);
+
+/**
+ * md_barrier_queue - leave an I/O to the array's thread
+ * @barrier: the array's
+ * @token: of the I/O, which may change
+ * @sector: as for md_barrier_get()
+ *
+ * A freeze does not wait for the I/O from here to md_barrier_dequeue(). Under a
+ * lock, as that. Any context.
+ */
+void md_barrier_queue(struct md_barrier *barrier, unsigned int *token,
+		      sector_t sector)
+{
+	unsigned int fast = *token;
+
+	if (fast >= MD_BARRIER_FAST)
+		*token = md_barrier_get_nested(barrier, sector);
+	md_barrier_queue_resync(barrier);
+	if (fast >= MD_BARRIER_FAST)
+		md_barrier_put(barrier, fast);
+}
+EXPORT_SYMBOL_GPL(md_barrier_queue);
+
+/**
+ * md_barrier_kick - something was put aside for the array's thread to submit
+ * @barrier: the array's
+ *
+ * That thread may be waiting here, for what was put aside: see @flush_pending
+ * of md_barrier_init(). Any context.
+ */
+void md_barrier_kick(struct md_barrier *barrier)
+{
+	/* K: if it is seen fast, the grace period of a freeze is yet to come. */
+	rcu_read_lock();
+	if (!(READ_ONCE(barrier->fast) & BIT(MD_BARRIER_EXCLUSIVE)))
+		md_barrier_wake(barrier);
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(md_barrier_kick);
+
+/**
+ * md_barrier_resync_begin - a resync begins, or a reshape, recovery or check
+ * @barrier: the array's
+ *
+ * Once, before the first md_barrier_raise(). Process context; sleeps for a
+ * grace period, and until the I/O has ended that came in before.
+ *
+ * Return: 0, or -EINTR if MD_RECOVERY_INTR was set.
+ */
+int md_barrier_resync_begin(struct md_barrier *barrier)
+{
+	struct md_pending *count = &barrier->count[MD_BARRIER_EXCLUSIVE];
+
+	md_barrier_slow(barrier, BIT(MD_BARRIER_EXCLUSIVE), "resync");
+	wait_event(barrier->wait, md_pending_is_zero(count) ||
+				  md_barrier_interrupted(barrier));
+	if (md_pending_is_zero(count))
+		return 0;
+	md_barrier_unslow(barrier, BIT(MD_BARRIER_EXCLUSIVE));
+	return -EINTR;
+}
+EXPORT_SYMBOL_GPL(md_barrier_resync_begin);
+
+/**
+ * md_barrier_resync_end - a resync has sent its last request
+ * @barrier: the array's
+ *
+ * After md_barrier_resync_begin(). Process context; sleeps until all requests
+ * have ended.
+ */
+void md_barrier_resync_end(struct md_barrier *barrier)
+{
+	wait_event(barrier->wait, !atomic_read_acquire(&barrier->resync));
+	md_barrier_unslow(barrier, BIT(MD_BARRIER_EXCLUSIVE));
+	/* Those who wait for a reshape look at how far it is. */
+	md_barrier_wake(barrier);
+}
+EXPORT_SYMBOL_GPL(md_barrier_resync_end);
+
+/**
+ * md_barrier_raise - a request of a resync begins
+ * @barrier: the array's
+ * @sector: where
+ *
+ * Between md_barrier_resync_begin() and md_barrier_resync_end(); the caller has
+ * no request that it has not sent yet, or uses md_barrier_raise_more(). Sleeps
+ * until all I/O of class %MD_BARRIER_EXCLUSIVE in the bucket has ended; lets in
+ * first what waits there. Process context.
+ *
+ * Return: 0, or -EINTR if MD_RECOVERY_INTR was set.
+ */
+int md_barrier_raise(struct md_barrier *barrier, sector_t sector)
+{
+	struct md_barrier_bucket *bucket = md_barrier_bucket(barrier, sector);
+	int err = 0;
+
+	WARN_ON_ONCE(READ_ONCE(barrier->fast) & BIT(MD_BARRIER_EXCLUSIVE));
+
+	spin_lock_irq(&barrier->lock);
+	wait_event_lock_irq(barrier->wait, !bucket->waiting ||
+			    md_barrier_interrupted(barrier), barrier->lock);
+
+	atomic_inc(&bucket->raised);
+	/* G: pairs with E in md_barrier_get_slow(). */
+	smp_mb__after_atomic();
+	wait_event_lock_irq(barrier->wait,
+			    (!barrier->frozen &&
+			     !atomic_read_acquire(&bucket->pending) &&
+			     atomic_read(&bucket->raised) < barrier->depth) ||
+			    md_barrier_interrupted(barrier), barrier->lock);
+
+	if (md_barrier_interrupted(barrier)) {
+		atomic_dec(&bucket->raised);
+		md_barrier_wake(barrier);
+		err = -EINTR;
+	} else {
+		atomic_inc(&barrier->resync);
+	}
+	spin_unlock_irq(&barrier->lock);
+	return err;
+}
+EXPORT_SYMBOL_GPL(md_barrier_raise);
+
+/**
+ * md_barrier_raise_more - another request, that is sent with one
+ * @barrier: the array's
+ * @sector: in the same bucket
+ *
+ * The caller has a request there, by md_barrier_raise(), that it has not sent:
+ * so there is no I/O in the bucket, and whoever freezes waits for that request.
+ * Process context; does not sleep.
+ */
+void md_barrier_raise_more(struct md_barrier *barrier, sector_t sector)
+{
+	struct md_barrier_bucket *bucket = md_barrier_bucket(barrier, sector);
+
+	WARN_ON_ONCE(!atomic_read(&bucket->raised));
+	atomic_inc(&bucket->raised);
+	atomic_inc(&barrier->resync);
+}
+EXPORT_SYMBOL_GPL(md_barrier_raise_more);
+
+/**
+ * md_barrier_lower - a request of a resync has ended
+ * @barrier: the array's
+ * @sector: as for md_barrier_raise()
+ *
+ * Any context, any CPU. Does not sleep.
+ */
+void md_barrier_lower(struct md_barrier *barrier, sector_t sector)
+{
+	struct md_barrier_bucket *bucket = md_barrier_bucket(barrier, sector);
+
+	rcu_read_lock();
+	WARN_ON_ONCE(atomic_read(&bucket->raised) <= 0);
+	smp_mb__before_atomic();
+	atomic_dec(&bucket->raised);
+	atomic_dec(&barrier->resync);
+	md_barrier_wake(barrier);
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(md_barrier_lower);
+
+/**
+ * md_barrier_has_waiters - is there I/O that wants to come in
+ * @barrier: the array's
+ * @sector: where
+ *
+ * A hint, for a resync to give way. Any context.
+ *
+ * Return: true if there is, in the bucket of @sector.
+ */
+bool md_barrier_has_waiters(struct md_barrier *barrier, sector_t sector)
+{
+	return READ_ONCE(md_barrier_bucket(barrier, sector)->waiting);
+}
+EXPORT_SYMBOL_GPL(md_barrier_has_waiters);
+
+/**
+ * md_barrier_freeze - keep all I/O and resync out
+ * @barrier: the array's
+ * @extra: how many tokens the caller holds: 0, or 1 for the array's thread when
+ *	it handles an I/O that was queued
+ *
+ * Waits for all that is in to end or to be queued. What comes in nested still
+ * comes in: who freezes for longer than a moment has suspended the array, or
+ * minds it. Process context; sleeps, for a grace period too unless the array
+ * was frozen a moment ago. Until md_barrier_unfreeze(); any number of callers
+ * may have the array frozen at a time.
+ */
+void md_barrier_freeze(struct md_barrier *barrier, int extra)
+{
+	u64 start = ktime_get_ns();
+
+	mddev_add_trace_msg(barrier->mddev, "md wait freeze");
+	spin_lock_irq(&barrier->lock);
+	WRITE_ONCE(barrier->frozen, barrier->frozen + 1);
+	spin_unlock_irq(&barrier->lock);
+	/* F: pairs with E in md_barrier_get_slow(). */
+	smp_mb();
+	md_barrier_slow(barrier, MD_BARRIER_ALL, "freeze");
+	wait_event_cmd(barrier->wait, md_barrier_quiet(barrier, extra),
+		       barrier->flush_pending(barrier), );
+	trace_md_barrier_freeze(barrier->mddev, extra, barrier->frozen,
+				ktime_get_ns() - start);
+}
+EXPORT_SYMBOL_GPL(md_barrier_freeze);
+
+/**
+ * md_barrier_unfreeze - end what md_barrier_freeze() began
+ * @barrier: the array's
+ *
+ * Process context; may sleep.
+ */
+void md_barrier_unfreeze(struct md_barrier *barrier)
+{
+	trace_md_barrier_unfreeze(barrier->mddev, barrier->frozen - 1);
+	spin_lock_irq(&barrier->lock);
+	smp_store_release(&barrier->frozen, barrier->frozen - 1);
+	spin_unlock_irq(&barrier->lock);
+	md_barrier_unslow(barrier, MD_BARRIER_ALL);
+	wake_up(&barrier->wait);
+}
+EXPORT_SYMBOL_GPL(md_barrier_unfreeze);
