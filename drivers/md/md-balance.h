@@ -113,8 +113,14 @@ void md_balance_start(struct md_rdev *rdev, struct md_balance_read *read,
 		      bool shared);
 void md_balance_end(struct md_rdev *rdev, struct md_balance_read *read);
 
-/* A turn is so many reads: what a member's disk uses stays in the cache. */
+/*
+ * A turn is so many reads: short enough for even shares in a short time; or, if
+ * a read ends within the call that submits it, as that of a RAM disk, so long
+ * that a CPU's caches know one member only. There is never a second read in
+ * flight then that another member could serve.
+ */
 #define MD_BALANCE_RUN		4
+#define MD_BALANCE_RUN_SYNC	65536
 /* Compare the members once in so many reads also if that is not needed. */
 #define MD_BALANCE_COMPARE	8
 
@@ -123,17 +129,21 @@ void md_balance_end(struct md_rdev *rdev, struct md_balance_read *read);
  * @pick: to be handed to md_balance_take() and md_balance_offer()
  * @set: of the array
  * @members: how many there are; they are called 0 to @members - 1
+ * @synchronous: all of them are, see bdev_synchronous()
  *
  * Any context. Here and below, where preemption is enabled, the CPU may be another
  * one at the next call: that makes a worse choice, no more.
  */
 static inline void md_balance_begin(struct md_balance_pick *pick,
 				    struct md_balance_set __percpu *set,
-				    unsigned int members)
+				    unsigned int members, bool synchronous)
 {
 	unsigned int reads = this_cpu_inc_return(set->reads);
-	unsigned int turn = reads / MD_BALANCE_RUN;
+	unsigned int turn = reads / (synchronous ? MD_BALANCE_RUN_SYNC :
+						   MD_BALANCE_RUN);
 
+	/* CPUs that do the same at the same time begin with different ones. */
+	turn += raw_smp_processor_id();
 	pick->index = -1;
 	pick->turn = turn % members;
 	pick->later = (turn / members) & 1;

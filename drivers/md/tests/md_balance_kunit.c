@@ -63,7 +63,7 @@ static int balance_choose(struct md_rdev *rdev)
 	struct md_balance_pick pick;
 	int i;
 
-	md_balance_begin(&pick, balance_set, MEMBERS);
+	md_balance_begin(&pick, balance_set, MEMBERS, false);
 	for (i = 0; i < MEMBERS; i++) {
 		if (md_balance_take(&pick, &rdev[i].balance, i))
 			return i;
@@ -79,6 +79,25 @@ static int balance_start(struct md_rdev *rdev, struct md_balance_read *read)
 
 	md_balance_start(&rdev[i], read, false);
 	return i;
+}
+
+/* What ends at once stays where it is, for long; each CPU where it likes. */
+static void balance_stays(struct kunit *test)
+{
+	struct md_rdev *rdev = test->priv;
+	struct md_balance_pick pick;
+	int i, turn, changes = 0;
+
+	md_balance_begin(&pick, balance_set, MEMBERS, true);
+	KUNIT_EXPECT_EQ(test, pick.turn, raw_smp_processor_id() % MEMBERS);
+	KUNIT_EXPECT_TRUE(test, pick.compare ||
+			  md_balance_take(&pick, &rdev[pick.turn].balance, pick.turn));
+	for (i = 0; i < 4 * MD_BALANCE_RUN_SYNC; i++) {
+		turn = pick.turn;
+		md_balance_begin(&pick, balance_set, MEMBERS, true);
+		changes += pick.turn != turn;
+	}
+	KUNIT_EXPECT_EQ(test, changes, 4);
 }
 
 /* End a read as if it had taken that long, if it is timed. */
@@ -143,7 +162,7 @@ static void balance_forgets(struct kunit *test)
 	for (i = 0; i < 1000; i++) {
 		struct md_balance_pick pick;
 
-		md_balance_begin(&pick, balance_set, MEMBERS);
+		md_balance_begin(&pick, balance_set, MEMBERS, false);
 		md_balance_offer(&pick, &rdev[0], 0);
 		md_balance_start(&rdev[0], &read, false);
 		balance_end(&rdev[0], &read, 100);
@@ -344,6 +363,7 @@ static void balance_hangs(struct kunit *test)
 
 static struct kunit_case balance_cases[] = {
 	KUNIT_CASE(balance_takes_turns),
+	KUNIT_CASE(balance_stays),
 	KUNIT_CASE(balance_nearly_equal),
 	KUNIT_CASE(balance_forgets),
 	KUNIT_CASE(balance_counts),
