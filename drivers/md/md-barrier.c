@@ -15,12 +15,12 @@
  * the count that is waited for. There is no fence on the side of the I/O.
  * tests/litmus: md-pending-close-vs-get.
  *
- *	I/O, fast			relax, after a resync or freeze
+ *	I/O, fast			fast again, after a resync or freeze
  *
  * A	if (fast & class)		things that were changed
  *		uses the things		fast |= class			D
  *
- * A acquires, D releases. tests/litmus: md-barrier-relax-vs-get.
+ * A acquires, D releases. tests/litmus: md-barrier-fast-vs-get.
  *
  *	I/O, slow			freeze
  *
@@ -46,13 +46,18 @@
  *
  *	array's thread, or end of I/O	freeze
  *
- *	queued--			sum of pending			I
- * H	pending--			queued				J
+ *	pending++			queued				J
+ * L	queued++			sum of pending, resync		I
+ *	...				dequeued
+ *	dequeued++
+ * H	pending--			quiet if sum == queued - dequeued + extra
  *
- * and where it is queued, pending++, queued++, and only then the put of what
- * came in fast. J is read after the sum, I, and that after the counts of fast
- * I/O: an I/O that is neither queued nor gone is never taken for one that is.
- * tests/litmus: md-barrier-dequeue-vs-freeze, md-barrier-queue-vs-freeze.
+ * An I/O or request that is seen as queued, at J, is in the sum, or it is gone,
+ * and then seen as dequeued. One that is queued later is in the sum only. So
+ * none makes up for another one that is still at work. What came in fast is
+ * pending, and queued, before it is put from its fast count, and J comes after
+ * those counts. tests/litmus: md-barrier-queue-vs-freeze,
+ * md-barrier-dequeue-vs-freeze, md-barrier-lower-vs-freeze.
  *
  *	write				freeze
  *
@@ -62,8 +67,7 @@
  * Either the write is on the list in time, as with A, or the freeze is woken up,
  * as with H. tests/litmus: md-barrier-kick-vs-freeze.
  *
- * Two that both change something, a freeze and a request of a resync, see each
- * other by the lock. tests/model/md-barrier.pml has all of this together.
+ * A freeze and a request of a resync see each other by the lock.
  */
 #include <linux/export.h>
 #include <linux/hash.h>
@@ -77,12 +81,12 @@
 #define CREATE_TRACE_POINTS
 #include <trace/events/md_barrier.h>
 
-/* Stay slow for so long, for the next freeze: read errors come in swarms. */
+/* Stay slow that long after a freeze: read errors come in bursts. */
 #define MD_BARRIER_LINGER	HZ
 
-#define MD_BARRIER_ALL		(BIT(MD_BARRIER_CLASSES) - 1)
+#define MD_BARRIER_ALL		(BIT(NR_MD_BARRIER_CLASSES) - 1)
 
-static const char * const md_barrier_class_name[MD_BARRIER_CLASSES] = {
+static const char * const md_barrier_class_name[NR_MD_BARRIER_CLASSES] = {
 	[MD_BARRIER_SHARED]	= "barrier-shared",
 	[MD_BARRIER_EXCLUSIVE]	= "barrier-exclusive",
 };
@@ -124,14 +128,14 @@ static void md_barrier_release_exclusive(struct percpu_ref *ref)
 				     count[MD_BARRIER_EXCLUSIVE].ref));
 }
 
-/* Have classes slow, until md_barrier_unslow(). */
-static void md_barrier_slow(struct md_barrier *barrier, unsigned long classes,
+/* Have classes slow, until md_barrier_exit_slow(). Sleeps. */
+static void md_barrier_enter_slow(struct md_barrier *barrier, unsigned long classes,
 			    const char *why)
 {
 	int class;
 
 	mutex_lock(&barrier->mode_lock);
-	for_each_set_bit(class, &classes, MD_BARRIER_CLASSES)
+	for_each_set_bit(class, &classes, NR_MD_BARRIER_CLASSES)
 		barrier->slow[class]++;
 
 	classes &= barrier->fast;
@@ -139,23 +143,23 @@ static void md_barrier_slow(struct md_barrier *barrier, unsigned long classes,
 		/* B: pairs with A in md_barrier_get(). */
 		WRITE_ONCE(barrier->fast, barrier->fast & ~classes);
 		/* C: one grace period, for all of them. */
-		for_each_set_bit(class, &classes, MD_BARRIER_CLASSES)
+		for_each_set_bit(class, &classes, NR_MD_BARRIER_CLASSES)
 			md_pending_set_atomic_async(&barrier->count[class], why);
-		for_each_set_bit(class, &classes, MD_BARRIER_CLASSES)
+		for_each_set_bit(class, &classes, NR_MD_BARRIER_CLASSES)
 			md_pending_set_atomic(&barrier->count[class], why);
 	}
 	mutex_unlock(&barrier->mode_lock);
 }
 
-static void md_barrier_unslow(struct md_barrier *barrier, unsigned long classes)
+static void md_barrier_exit_slow(struct md_barrier *barrier, unsigned long classes)
 {
 	int class;
 
 	mutex_lock(&barrier->mode_lock);
-	for_each_set_bit(class, &classes, MD_BARRIER_CLASSES)
+	for_each_set_bit(class, &classes, NR_MD_BARRIER_CLASSES)
 		barrier->slow[class]--;
 	if (barrier->allowed)
-		mod_delayed_work(system_percpu_wq, &barrier->relax,
+		mod_delayed_work(system_long_wq, &barrier->fast_work,
 				 MD_BARRIER_LINGER);
 	mutex_unlock(&barrier->mode_lock);
 }
@@ -166,7 +170,7 @@ static void md_barrier_set_fast(struct md_barrier *barrier, const char *why)
 	int class;
 
 	mutex_lock(&barrier->mode_lock);
-	for_each_set_bit(class, &barrier->allowed, MD_BARRIER_CLASSES) {
+	for_each_set_bit(class, &barrier->allowed, NR_MD_BARRIER_CLASSES) {
 		if (barrier->slow[class])
 			continue;
 		md_pending_set_percpu(&barrier->count[class], why);
@@ -177,10 +181,10 @@ static void md_barrier_set_fast(struct md_barrier *barrier, const char *why)
 	mutex_unlock(&barrier->mode_lock);
 }
 
-static void md_barrier_relax(struct work_struct *work)
+static void md_barrier_fast_work(struct work_struct *work)
 {
-	md_barrier_set_fast(container_of(work, struct md_barrier, relax.work),
-			    "idle");
+	md_barrier_set_fast(container_of(work, struct md_barrier,
+					 fast_work.work), "idle");
 }
 
 /**
@@ -188,11 +192,11 @@ static void md_barrier_relax(struct work_struct *work)
  * @barrier: zeroed memory
  * @mddev: the array
  * @bits: for 1 << @bits buckets
- * @depth: less than so many requests of a resync may be in one bucket
+ * @depth: requests of a resync in one bucket stay below this
  * @fast: a bit for each &enum md_barrier_class that may be fast
- * @flush_pending: called in a loop by who waits for I/O to end, and may be the
- *	array's thread: submits the I/O that is left to that thread to submit.
- *	May sleep.
+ * @flush_pending: submits what was left to the array's thread to submit, see
+ *	md_barrier_kick(); called each time a freeze is about to sleep, since it
+ *	may be that thread that waits. May sleep.
  *
  * May sleep; allocates with GFP_KERNEL.
  *
@@ -202,7 +206,7 @@ int md_barrier_init(struct md_barrier *barrier, struct mddev *mddev,
 		    unsigned int bits, int depth, unsigned long fast,
 		    void (*flush_pending)(struct md_barrier *))
 {
-	static percpu_ref_func_t * const release[MD_BARRIER_CLASSES] = {
+	static percpu_ref_func_t * const release[NR_MD_BARRIER_CLASSES] = {
 		[MD_BARRIER_SHARED]	= md_barrier_release_shared,
 		[MD_BARRIER_EXCLUSIVE]	= md_barrier_release_exclusive,
 	};
@@ -216,13 +220,15 @@ int md_barrier_init(struct md_barrier *barrier, struct mddev *mddev,
 	init_waitqueue_head(&barrier->wait);
 	spin_lock_init(&barrier->lock);
 	mutex_init(&barrier->mode_lock);
-	INIT_DELAYED_WORK(&barrier->relax, md_barrier_relax);
+	INIT_DELAYED_WORK(&barrier->fast_work, md_barrier_fast_work);
 
-	barrier->bucket = kvcalloc(1U << bits, sizeof(*barrier->bucket),
+	/* A cache line of its own, if it is only one. */
+	barrier->bucket = kvzalloc(max_t(size_t, SMP_CACHE_BYTES,
+					 sizeof(*barrier->bucket) << bits),
 				   GFP_KERNEL);
 	if (!barrier->bucket)
 		return -ENOMEM;
-	for (class = 0; class < MD_BARRIER_CLASSES; class++)
+	for (class = 0; class < NR_MD_BARRIER_CLASSES; class++)
 		if (md_pending_init(&barrier->count[class], release[class],
 				    md_barrier_class_name[class], mddev->unit))
 			goto fail;
@@ -238,30 +244,32 @@ fail:
 }
 EXPORT_SYMBOL_GPL(md_barrier_init);
 
-/* I/Os and requests of a resync that are neither queued nor came in fast. */
-static int md_barrier_unqueued(struct md_barrier *barrier)
+/*
+ * Is nobody inside, but @extra that wait for this, and what is queued, if not
+ * @queued_too?
+ */
+static bool md_barrier_quiet(struct md_barrier *barrier, int extra,
+			     bool queued_too)
 {
-	int sum = atomic_read(&barrier->resync);
+	int class, queued, sum;
 	unsigned int i;
 
-	/* I: pairs with H. */
+	/* First: what is queued goes from here to what is counted below. */
+	for (class = 0; class < NR_MD_BARRIER_CLASSES; class++)
+		if (!md_pending_is_zero(&barrier->count[class]))
+			return false;
+
+	/* J: before the sum. Pairs with L, and with who puts what came in fast. */
+	queued = atomic_read_acquire(&barrier->queued);
+
+	/* I: pairs with H, and with that in md_barrier_lower(). */
+	sum = atomic_read_acquire(&barrier->resync);
 	for (i = 0; i < 1U << barrier->bits; i++)
 		sum += atomic_read_acquire(&barrier->bucket[i].pending);
 
-	/* J: after the sum. Pairs with md_barrier_queue() and H. */
-	return sum - atomic_read_acquire(&barrier->queued);
-}
-
-/* Is nobody in, but for @extra that wait for this, and for who is queued? */
-static bool md_barrier_quiet(struct md_barrier *barrier, int extra)
-{
-	int class;
-
-	/* First: from here an I/O goes to what is counted below. */
-	for (class = 0; class < MD_BARRIER_CLASSES; class++)
-		if (!md_pending_is_zero(&barrier->count[class]))
-			return false;
-	return md_barrier_unqueued(barrier) == extra;
+	if (!queued_too)
+		sum -= queued - atomic_read_acquire(&barrier->dequeued);
+	return sum == extra;
 }
 
 /**
@@ -279,12 +287,12 @@ void md_barrier_exit(struct md_barrier *barrier)
 	if (!barrier->bucket)
 		return;
 
-	md_barrier_slow(barrier, MD_BARRIER_ALL, "exit");
-	cancel_delayed_work_sync(&barrier->relax);
-	wait_event(barrier->wait, md_barrier_quiet(barrier, 0));
-	/* Who has put the last one may not have returned: H is under RCU. */
+	md_barrier_enter_slow(barrier, MD_BARRIER_ALL, "exit");
+	cancel_delayed_work_sync(&barrier->fast_work);
+	wait_event(barrier->wait, md_barrier_quiet(barrier, 0, true));
+	/* Whoever has put the last one may not have returned: it is under RCU. */
 	synchronize_rcu();
-	for (class = 0; class < MD_BARRIER_CLASSES; class++)
+	for (class = 0; class < NR_MD_BARRIER_CLASSES; class++)
 		md_pending_free(&barrier->count[class]);
 	kvfree(barrier->bucket);
 	barrier->bucket = NULL;
@@ -315,7 +323,7 @@ unsigned int md_barrier_get_slow(struct md_barrier *barrier, sector_t sector,
 		return index;
 
 	spin_lock_irq(&barrier->lock);
-	bucket->waiting++;
+	WRITE_ONCE(bucket->waiting, bucket->waiting + 1);
 	atomic_dec(&bucket->pending);
 	/* It may have been waited for. */
 	md_barrier_wake(barrier);
@@ -324,7 +332,8 @@ unsigned int md_barrier_get_slow(struct md_barrier *barrier, sector_t sector,
 			    !md_barrier_closed(barrier, bucket, class),
 			    barrier->lock);
 	atomic_inc(&bucket->pending);
-	if (--bucket->waiting == 0)
+	WRITE_ONCE(bucket->waiting, bucket->waiting - 1);
+	if (!bucket->waiting)
 		md_barrier_wake(barrier);
 	spin_unlock_irq(&barrier->lock);
 	return index;
@@ -332,14 +341,13 @@ unsigned int md_barrier_get_slow(struct md_barrier *barrier, sector_t sector,
 EXPORT_SYMBOL_GPL(md_barrier_get_slow);
 
 /**
- * md_barrier_get_nested - go on with a part of what is inside
+ * md_barrier_get_nested - go on with an I/O that is inside
  * @barrier: the array's
- * @sector: where the part begins; in the same unit, if there is another bucket
- *	than one
+ * @sector: where to go on; in the same unit, if there are several buckets
  *
- * For a retry by the array's thread, the rest of a discard: the caller holds a
- * token that it came in slow with, or that md_barrier_queue() has seen, and
- * that it puts later. Any context; does not sleep.
+ * For a retry by the array's thread, or the rest of a discard: the caller holds
+ * a token of the I/O, of whatever kind, and puts that one later. Any context;
+ * does not sleep.
  *
  * Return: the token, to be handed to md_barrier_put().
  */
@@ -358,8 +366,8 @@ void md_barrier_put_slow(struct md_barrier *barrier, unsigned int token)
 	/* Until md_barrier_exit() can free it. */
 	rcu_read_lock();
 	/*
-	 * H: a full barrier. Pairs with I, and with who joins the wait queue
-	 * before it looks.
+	 * H: a full barrier. Pairs with I, and with joining the wait queue
+	 * before looking.
 	 */
 	if (atomic_dec_and_test(&barrier->bucket[token].pending) ||
 	    READ_ONCE(barrier->frozen))
@@ -369,48 +377,42 @@ void md_barrier_put_slow(struct md_barrier *barrier, unsigned int token)
 EXPORT_SYMBOL_GPL(md_barrier_put_slow);
 
 /**
- * md_barrier_queue_resync - leave a request of a resync to the array's thread
+ * md_barrier_queue - leave an I/O, or a request of a resync, to the array's thread
  * @barrier: the array's
+ * @token: of the I/O, may change; NULL for a request
+ * @sector: of the I/O, as for md_barrier_get()
  *
- * Under a lock, as md_barrier_dequeue(). Any context.
- */
-void md_barrier_queue_resync(struct md_barrier *barrier)
-{
-	/* What was done before is seen by who sees it queued, at J. */
-	smp_mb__before_atomic();
-	atomic_inc(&barrier->queued);
-	md_barrier_wake(barrier);
-}
-EXPORT_SYMBOL_GPL(md_barrier_queue_resync);
-
-/**
- * md_barrier_queue - leave an I/O to the array's thread
- * @barrier: the array's
- * @token: of the I/O, which may change
- * @sector: as for md_barrier_get()
- *
- * A freeze does not wait for the I/O from here to md_barrier_dequeue(). Under a
- * lock, as that. Any context.
+ * From here to md_barrier_dequeue() a freeze does not wait for it. Under the
+ * lock that keeps the thread from taking it up already. Any context.
  */
 void md_barrier_queue(struct md_barrier *barrier, unsigned int *token,
 		      sector_t sector)
 {
-	unsigned int fast = *token;
+	unsigned int fast = 0;
 
-	if (fast >= MD_BARRIER_FAST)
+	if (token && *token >= MD_BARRIER_FAST) {
+		fast = *token;
 		*token = md_barrier_get_nested(barrier, sector);
-	md_barrier_queue_resync(barrier);
-	if (fast >= MD_BARRIER_FAST)
+	}
+	/*
+	 * L: pending, or in flight, before it is queued. Pairs with J. What was
+	 * done so far is seen by who sees it queued.
+	 */
+	smp_mb__before_atomic();
+	atomic_inc(&barrier->queued);
+	if (fast)
 		md_barrier_put(barrier, fast);
+	md_barrier_wake(barrier);
 }
 EXPORT_SYMBOL_GPL(md_barrier_queue);
 
 /**
- * md_barrier_kick - something was put aside for the array's thread to submit
+ * md_barrier_kick - something was left to the array's thread to submit
  * @barrier: the array's
  *
- * That thread may be waiting here, for what was put aside: see @flush_pending
- * of md_barrier_init(). Any context.
+ * That thread may be in a freeze, waiting for it. Called after it was put where
+ * @flush_pending of md_barrier_init() takes it from, under the lock of that: it
+ * keeps the array from going away. Any context.
  */
 void md_barrier_kick(struct md_barrier *barrier)
 {
@@ -426,21 +428,22 @@ EXPORT_SYMBOL_GPL(md_barrier_kick);
  * md_barrier_resync_begin - a resync begins, or a reshape, recovery or check
  * @barrier: the array's
  *
- * Once, before the first md_barrier_raise(). Process context; sleeps for a
+ * Once, before the first md_barrier_raise(). Sync thread only; sleeps for a
  * grace period, and until the I/O has ended that came in before.
  *
- * Return: 0, or -EINTR if MD_RECOVERY_INTR was set.
+ * Return: 0, or -EINTR if MD_RECOVERY_INTR was set: whoever sets it wakes up
+ * the sync thread itself, not those who wait here.
  */
 int md_barrier_resync_begin(struct md_barrier *barrier)
 {
 	struct md_pending *count = &barrier->count[MD_BARRIER_EXCLUSIVE];
 
-	md_barrier_slow(barrier, BIT(MD_BARRIER_EXCLUSIVE), "resync");
+	md_barrier_enter_slow(barrier, BIT(MD_BARRIER_EXCLUSIVE), "resync");
 	wait_event(barrier->wait, md_pending_is_zero(count) ||
 				  md_barrier_interrupted(barrier));
 	if (md_pending_is_zero(count))
 		return 0;
-	md_barrier_unslow(barrier, BIT(MD_BARRIER_EXCLUSIVE));
+	md_barrier_exit_slow(barrier, BIT(MD_BARRIER_EXCLUSIVE));
 	return -EINTR;
 }
 EXPORT_SYMBOL_GPL(md_barrier_resync_begin);
@@ -449,15 +452,15 @@ EXPORT_SYMBOL_GPL(md_barrier_resync_begin);
  * md_barrier_resync_end - a resync has sent its last request
  * @barrier: the array's
  *
- * After md_barrier_resync_begin(). Process context; sleeps until all requests
- * have ended.
+ * After md_barrier_resync_begin() has returned 0. Sync thread only; sleeps until
+ * all requests have ended.
  */
 void md_barrier_resync_end(struct md_barrier *barrier)
 {
 	wait_event(barrier->wait, !atomic_read_acquire(&barrier->resync));
-	md_barrier_unslow(barrier, BIT(MD_BARRIER_EXCLUSIVE));
 	/* Those who wait for a reshape look at how far it is. */
 	md_barrier_wake(barrier);
+	md_barrier_exit_slow(barrier, BIT(MD_BARRIER_EXCLUSIVE));
 }
 EXPORT_SYMBOL_GPL(md_barrier_resync_end);
 
@@ -466,10 +469,11 @@ EXPORT_SYMBOL_GPL(md_barrier_resync_end);
  * @barrier: the array's
  * @sector: where
  *
- * Between md_barrier_resync_begin() and md_barrier_resync_end(); the caller has
- * no request that it has not sent yet, or uses md_barrier_raise_more(). Sleeps
- * until all I/O of class %MD_BARRIER_EXCLUSIVE in the bucket has ended; lets in
- * first what waits there. Process context.
+ * Between md_barrier_resync_begin() and md_barrier_resync_end(). The caller must
+ * have sent the requests that it has raised before: or it uses
+ * md_barrier_raise_more(). Sync thread only. Lets in first what waits for the
+ * bucket; then sleeps until what came in has ended, all of class
+ * %MD_BARRIER_EXCLUSIVE, and of the other one what came in while that was slow.
  *
  * Return: 0, or -EINTR if MD_RECOVERY_INTR was set.
  */
@@ -510,9 +514,9 @@ EXPORT_SYMBOL_GPL(md_barrier_raise);
  * @barrier: the array's
  * @sector: in the same bucket
  *
- * The caller has a request there, by md_barrier_raise(), that it has not sent:
- * so there is no I/O in the bucket, and whoever freezes waits for that request.
- * Process context; does not sleep.
+ * The caller has a request in flight there, that md_barrier_raise() let in: so
+ * there is no I/O in the bucket, and whoever freezes the array waits. Does not
+ * sleep.
  */
 void md_barrier_raise_more(struct md_barrier *barrier, sector_t sector)
 {
@@ -537,6 +541,7 @@ void md_barrier_lower(struct md_barrier *barrier, sector_t sector)
 
 	rcu_read_lock();
 	WARN_ON_ONCE(atomic_read(&bucket->raised) <= 0);
+	/* H: likewise, and before the I/O that it lets in, at E. */
 	smp_mb__before_atomic();
 	atomic_dec(&bucket->raised);
 	atomic_dec(&barrier->resync);
@@ -560,49 +565,76 @@ bool md_barrier_has_waiters(struct md_barrier *barrier, sector_t sector)
 }
 EXPORT_SYMBOL_GPL(md_barrier_has_waiters);
 
+static void md_barrier_stop(struct md_barrier *barrier, int extra,
+			    bool queued_too)
+{
+	u64 start = ktime_get_ns();
+	int frozen;
+
+	mddev_add_trace_msg(barrier->mddev, "md wait freeze");
+	/* Before the rest: I/O need not wait for the grace period. */
+	md_barrier_enter_slow(barrier, MD_BARRIER_ALL, "freeze");
+	spin_lock_irq(&barrier->lock);
+	frozen = barrier->frozen + 1;
+	WRITE_ONCE(barrier->frozen, frozen);
+	spin_unlock_irq(&barrier->lock);
+	/* F: pairs with E in md_barrier_get_slow(). */
+	smp_mb();
+	wait_event_cmd(barrier->wait,
+		       md_barrier_quiet(barrier, extra, queued_too),
+		       barrier->flush_pending(barrier), do { } while (0));
+	trace_md_barrier_freeze(barrier->mddev, extra, frozen,
+				ktime_get_ns() - start);
+}
+
 /**
  * md_barrier_freeze - keep all I/O and resync out
  * @barrier: the array's
  * @extra: how many tokens the caller holds: 0, or 1 for the array's thread when
  *	it handles an I/O that was queued
  *
- * Waits for all that is in to end or to be queued. What comes in nested still
- * comes in: who freezes for longer than a moment has suspended the array, or
- * minds it. Process context; sleeps, for a grace period too unless the array
- * was frozen a moment ago. Until md_barrier_unfreeze(); any number of callers
- * may have the array frozen at a time.
+ * Waits for all that is inside to end or to be queued. Until
+ * md_barrier_unfreeze(); any number of callers may have the array frozen at a
+ * time. What the array's thread does with I/O that was queued is not kept out.
+ * Process context; sleeps, also for a grace period, unless the array was frozen
+ * a moment ago.
  */
 void md_barrier_freeze(struct md_barrier *barrier, int extra)
 {
-	u64 start = ktime_get_ns();
-
-	mddev_add_trace_msg(barrier->mddev, "md wait freeze");
-	spin_lock_irq(&barrier->lock);
-	WRITE_ONCE(barrier->frozen, barrier->frozen + 1);
-	spin_unlock_irq(&barrier->lock);
-	/* F: pairs with E in md_barrier_get_slow(). */
-	smp_mb();
-	md_barrier_slow(barrier, MD_BARRIER_ALL, "freeze");
-	wait_event_cmd(barrier->wait, md_barrier_quiet(barrier, extra),
-		       barrier->flush_pending(barrier), );
-	trace_md_barrier_freeze(barrier->mddev, extra, barrier->frozen,
-				ktime_get_ns() - start);
+	md_barrier_stop(barrier, extra, false);
 }
 EXPORT_SYMBOL_GPL(md_barrier_freeze);
 
 /**
- * md_barrier_unfreeze - end what md_barrier_freeze() began
+ * md_barrier_drain - keep all I/O and resync out, also what was queued
+ * @barrier: the array's
+ *
+ * As md_barrier_freeze() with nothing extra, but waits for what is queued to
+ * end: the array's thread must be able to do that.
+ */
+void md_barrier_drain(struct md_barrier *barrier)
+{
+	md_barrier_stop(barrier, 0, true);
+}
+EXPORT_SYMBOL_GPL(md_barrier_drain);
+
+/**
+ * md_barrier_unfreeze - end what md_barrier_freeze() or md_barrier_drain() began
  * @barrier: the array's
  *
  * Process context; may sleep.
  */
 void md_barrier_unfreeze(struct md_barrier *barrier)
 {
-	trace_md_barrier_unfreeze(barrier->mddev, barrier->frozen - 1);
+	int frozen;
+
 	spin_lock_irq(&barrier->lock);
-	smp_store_release(&barrier->frozen, barrier->frozen - 1);
+	frozen = barrier->frozen - 1;
+	/* What was changed is seen by the I/O that this lets in. Pairs with E. */
+	smp_store_release(&barrier->frozen, frozen);
 	spin_unlock_irq(&barrier->lock);
-	md_barrier_unslow(barrier, MD_BARRIER_ALL);
 	wake_up(&barrier->wait);
+	trace_md_barrier_unfreeze(barrier->mddev, frozen);
+	md_barrier_exit_slow(barrier, MD_BARRIER_ALL);
 }
 EXPORT_SYMBOL_GPL(md_barrier_unfreeze);

@@ -10,18 +10,18 @@
  *
  * Most of the time there is neither. Then a class of I/O is fast: it is counted
  * in an md_pending, per CPU, and looks at one word that nobody writes. A class
- * gets slow when a resync or a freeze begins, which takes a grace period, and
- * fast again some time after the last of them has ended. While it is slow, an
- * I/O is counted in its bucket, and waits there if the barrier is raised or the
- * array frozen. A request of a resync costs no grace period.
+ * becomes slow when a resync or a freeze begins, which takes a grace period,
+ * and fast again some time after the last of them has ended. While it is slow,
+ * an I/O is counted in its bucket, and waits there if the barrier is raised or
+ * the array frozen. A request of a resync costs no grace period.
  *
  * An I/O holds a token that says how it came in: it leaves in the same way,
  * whatever the mode is by then, on any CPU.
  *
- * An I/O that the array's thread is to handle is queued: a freeze does not wait
- * for it, since it may be that thread that freezes. To go on with such an I/O,
- * as for any other that is part of one that is inside, is to come in nested:
- * that never waits, because what it would wait for waits for the one inside.
+ * An I/O that is left to the array's thread is queued. A freeze does not wait
+ * for that, since it may be the array's thread that freezes. That thread goes on
+ * with the I/O by a nested one, which never waits: what it would wait for may be
+ * waiting for the I/O itself.
  *
  * Freezes are counted, and may overlap.
  */
@@ -30,6 +30,7 @@
 
 #include <linux/atomic.h>
 #include <linux/bits.h>
+#include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -48,16 +49,16 @@ struct mddev;
  * enum md_barrier_class - which I/O
  * @MD_BARRIER_SHARED: goes on during a resync, stays out of a freeze
  * @MD_BARRIER_EXCLUSIVE: stays out of both
- * @MD_BARRIER_CLASSES: how many there are
+ * @NR_MD_BARRIER_CLASSES: how many there are
  */
 enum md_barrier_class {
 	MD_BARRIER_SHARED,
 	MD_BARRIER_EXCLUSIVE,
-	MD_BARRIER_CLASSES,
+	NR_MD_BARRIER_CLASSES,
 };
 
-/* The token of an I/O: its bucket, or if it came in fast, its class. */
-#define MD_BARRIER_FAST		0x10000
+/* The token of an I/O is its bucket, or, if it came in fast, this and its class. */
+#define MD_BARRIER_FAST		BIT(31)
 
 struct md_barrier_bucket {
 	atomic_t	pending;	/* I/Os that came in slow */
@@ -68,41 +69,44 @@ struct md_barrier_bucket {
 /**
  * struct md_barrier - an I/O barrier
  * @fast: a bit for each class that is fast
+ * @frozen: how many want the array frozen, or have it so
  * @bits: how many buckets there are, as a power of two
- * @count: I/Os of a class that came in fast
+ * @depth: requests of a resync in one bucket stay below this
+ * @allowed: a bit for each class that may be fast
  * @bucket: what is counted by bucket
  * @mddev: the array
- * @flush_pending: submits what was put aside for the array's thread to submit
- * @depth: how many requests of a resync may be in one bucket
- * @allowed: a bit for each class that may be fast
- * @wait: everybody waits here; may be used for what changes with the barrier
+ * @flush_pending: submits what was left to the array's thread to submit
+ * @count: I/Os of a class that came in fast
+ * @wait: everybody waits here. Woken up, among others, whenever something that
+ *	kept I/O out is gone: may be used to wait for what changes before that
  * @lock: for @frozen, @bucket->waiting, and to raise
- * @frozen: how many want the array frozen, or have it so
  * @resync: requests of a resync in flight
- * @queued: I/Os and requests that are left to the array's thread
- * @mode_lock: for what follows, and to change @fast
+ * @queued: how many were ever left to the array's thread, I/Os and requests
+ * @dequeued: how many of them it has taken up
+ * @mode_lock: for @slow, and to change @fast
  * @slow: for each class, how many want it to be slow
- * @relax: makes classes fast again
+ * @fast_work: makes classes fast again
  */
 struct md_barrier {
 	unsigned long			fast;
+	int				frozen;
 	unsigned int			bits;
-	struct md_pending		count[MD_BARRIER_CLASSES];
+	int				depth;
+	unsigned long			allowed;
 	struct md_barrier_bucket	*bucket;
 	struct mddev			*mddev;
 	void (*flush_pending)(struct md_barrier *barrier);
-	int				depth;
-	unsigned long			allowed;
+	struct md_pending		count[NR_MD_BARRIER_CLASSES];
 
 	wait_queue_head_t		wait ____cacheline_aligned_in_smp;
 	spinlock_t			lock;
-	int				frozen;
 	atomic_t			resync;
 	atomic_t			queued;
+	atomic_t			dequeued;
 
 	struct mutex			mode_lock;
-	int				slow[MD_BARRIER_CLASSES];
-	struct delayed_work		relax;
+	int				slow[NR_MD_BARRIER_CLASSES];
+	struct delayed_work		fast_work;
 };
 
 int __must_check md_barrier_init(struct md_barrier *barrier,
@@ -118,7 +122,6 @@ void md_barrier_put_slow(struct md_barrier *barrier, unsigned int token);
 
 void md_barrier_queue(struct md_barrier *barrier, unsigned int *token,
 		      sector_t sector);
-void md_barrier_queue_resync(struct md_barrier *barrier);
 void md_barrier_kick(struct md_barrier *barrier);
 
 int __must_check md_barrier_resync_begin(struct md_barrier *barrier);
@@ -129,6 +132,7 @@ void md_barrier_lower(struct md_barrier *barrier, sector_t sector);
 bool md_barrier_has_waiters(struct md_barrier *barrier, sector_t sector);
 
 void md_barrier_freeze(struct md_barrier *barrier, int extra);
+void md_barrier_drain(struct md_barrier *barrier);
 void md_barrier_unfreeze(struct md_barrier *barrier);
 
 /**
@@ -137,9 +141,9 @@ void md_barrier_unfreeze(struct md_barrier *barrier);
  * @sector: where the I/O begins
  * @class: what it stays out of
  *
- * Process context. Sleeps while the array is frozen, or if @class stays out of
- * a resync, while that is working on the bucket of @sector. The caller holds no
- * other token, or uses md_barrier_get_nested().
+ * Process context. Sleeps while the array is frozen, or, if @class stays out of
+ * a resync, while that is working on the bucket of @sector. The caller must hold
+ * no token, and nothing that the array's thread or a freeze may wait for.
  *
  * Return: the token, to be handed to md_barrier_put().
  */
@@ -150,8 +154,8 @@ static inline unsigned int md_barrier_get(struct md_barrier *barrier,
 	rcu_read_lock();
 	/*
 	 * A: what is looked at and the count are in one RCU read-side critical
-	 * section. Pairs with B and C in md_barrier_slow(), and the acquire
-	 * with D in md_barrier_relax(): see the top of md-barrier.c.
+	 * section. Pairs with B and C in md_barrier_enter_slow(), and the
+	 * acquire with D in md_barrier_set_fast(): see the top of md-barrier.c.
 	 */
 	if (likely(smp_load_acquire(&barrier->fast) & BIT(class))) {
 		md_pending_get(&barrier->count[class]);
@@ -168,7 +172,7 @@ static inline unsigned int md_barrier_get(struct md_barrier *barrier,
  * @token: from md_barrier_get() or md_barrier_get_nested()
  *
  * Any context, any CPU. Does not sleep. What was done before is seen by whoever
- * has waited for it. @barrier may be gone on return.
+ * has waited for the I/O. @barrier may be gone on return.
  */
 static inline void md_barrier_put(struct md_barrier *barrier, unsigned int token)
 {
@@ -182,12 +186,11 @@ static inline void md_barrier_put(struct md_barrier *barrier, unsigned int token
  * md_barrier_dequeue - the array's thread takes up what was queued
  * @barrier: the array's
  *
- * Under the lock that md_barrier_queue() or md_barrier_queue_resync() was
- * called under. Any context.
+ * After md_barrier_queue(), and before the I/O or request goes on. Any context.
  */
 static inline void md_barrier_dequeue(struct md_barrier *barrier)
 {
-	atomic_dec(&barrier->queued);
+	atomic_inc(&barrier->dequeued);
 }
 
 #endif

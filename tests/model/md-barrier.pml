@@ -1,66 +1,86 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * All of drivers/md/md-barrier.c together, on sequentially consistent memory:
- * fences and grace periods between two are what tests/litmus is for. Each step
- * of a process is one access to memory, or some that a lock covers. Waiting is a guard that blocks: that
- * nobody sleeps through a wake-up is tests/litmus, too.
+ * What drivers/md/md-barrier.c does together, on sequentially consistent
+ * memory: fences and grace periods between two are what tests/litmus is for.
+ * Each step of a process is one access to memory, or some that a lock covers.
+ * Waiting is a guard that blocks: that nobody sleeps through a wake-up is
+ * tests/litmus, too. One bucket.
  *
- * Two I/Os come and go for ever, one of each class, and may fail: then they are
- * queued, and the array's thread freezes the array, goes on with them by a
- * nested I/O, and ends both. Somebody else freezes the array, and a resync
- * comes and goes, each as often as it likes.
+ * Two I/Os come and go for ever, one of each class. An I/O may fail: then it is
+ * queued, and the array's thread freezes the array, or does not, and goes on
+ * with it by a nested one, which may fail as well. Somebody else freezes or
+ * drains the array. A resync comes and goes and sends one request at a time, or
+ * two together; a request ends, or is queued and ended by the array's thread.
  *
  * Checked: nobody is in who should be out (assert), and nobody waits for ever
- * for somebody who waits for him (invalid end state).
+ * for somebody who waits for him (invalid end state). Left out: the limit to
+ * requests, interrupted waits, exit, and what is left to the thread to submit.
  *
- * With one of these defined, spin must find an error:
- *	NO_GP		no grace period when a class gets slow
- *	NO_RECHECK	an I/O that comes in slow looks, then counts itself
- *	NO_DRAIN	a resync does not wait for what came in fast
- *	UNCOUNTED	a freeze is a flag, as in stock raid1
- *	NESTED_WAITS	a retry comes in like any other I/O, as in stock raid1
- *	NO_QUEUE	a freeze waits for what is queued, as quiesce in stock raid10
- *	NO_CONVERT	an I/O that came in fast keeps its token when it is queued
- *	SUM_LAST	a freeze looks at queued before the sum
- *	RELAX_EARLY	fast again without a look at who wants it slow
+ * With one of these defined, spin must find an error, and of that kind:
+ *	NO_GP		assert	no grace period when a class gets slow
+ *	NO_RECHECK	assert	an I/O that comes in slow looks, then counts itself
+ *	NO_DRAIN	assert	a resync does not wait for what came in fast
+ *	UNCOUNTED	assert	a freeze is a flag, as in stock raid1
+ *	NESTED_WAITS	end	a retry comes in like any other I/O, as in stock raid1
+ *	NESTED_FREE	end	a retry is not counted
+ *	NO_QUEUE	end	the array's thread waits for what is queued
+ *	NO_CONVERT	end	an I/O that came in fast keeps its token when queued
+ *	QUEUED_FIRST	assert	what is dequeued during the sum counts as queued
+ *	QUEUED_LAST	assert	what is queued is looked up after the sum
+ *	FAST_EARLY	end	fast again without a look at who wants it slow
  */
 
 #define SHARED		0
 #define EXCLUSIVE	1
-#define FAST		2	/* token: FAST + class, or the bucket */
+#define FAST		2	/* token: FAST + class; SLOW for the bucket */
+#define SLOW		0
 
 bool fast[2] = true;
 byte count[2];		/* I/Os that came in fast */
 bool exact[2];		/* the count can be seen: atomic mode */
 bool rcu[2];		/* an I/O is in its read-side critical section */
 
-byte pending[2];	/* by bucket */
-byte raised[2];
-byte waiting[2];
-byte frozen;
-byte resync;
-byte queued;
-
+byte pending, raised, waiting, frozen, resync, queued;
 bool locked, mode_locked;
 byte slow[2];
 
-/* What is checked. */
+/* A freeze that sums up: w is who, 0 the array's thread, 1 somebody else. */
+byte sum[2];
+byte seen[2];		/* queued, as seen; less what has been dequeued since */
+
+/* What is checked, and who has to do what. */
+#define OUT	0	/* an I/O, by class: not there, or not in yet */
+#define IN	1	/* at work */
+#define QUEUED	2
+#define TAKEN	3	/* the array's thread is at it */
+#define NESTED	4	/* at work again */
+byte stage[2];
 byte token[2];
-bool in[2];		/* an I/O is inside, and not queued */
-bool failed[2];		/* it is queued */
-bool taken;		/* the array's thread is at it */
-bool still[2];		/* 0: the array's thread has the array frozen, 1: another */
-bool working[2];	/* a request of a resync is at work in the bucket */
+bool still[2];		/* the array is frozen by w */
+bool list_locked;	/* of what is queued */
+byte at_work;		/* requests of a resync */
+byte sent;		/* of them, those that a disk is at */
+byte left;		/* of them, those that are queued */
 
 #define lock()		atomic { !locked -> locked = true }
 #define unlock()	locked = false
-#define mode_lock()	!mode_locked; mode_locked = true	/* in atomic */
-#define mode_unlock()	mode_locked = false
 
-/* The I/O of class c is in bucket b: one of them in each. */
-#define bucket(c)	(c)
+#define closed(c)	(frozen != 0 || (c == EXCLUSIVE && raised != 0))
 
-#define closed(c, b)	(frozen != 0 || (c == EXCLUSIVE && raised[b] != 0))
+inline dequeue()
+{
+	queued--;
+#ifndef QUEUED_FIRST
+	if
+	:: seen[0] > 0 -> seen[0]--
+	:: else
+	fi;
+	if
+	:: seen[1] > 0 -> seen[1]--
+	:: else
+	fi
+#endif
+}
 
 inline grace_period()
 {
@@ -72,18 +92,41 @@ inline grace_period()
 #endif
 }
 
-inline make_slow(c)
+/* Both, or the exclusive one. */
+inline enter_slow(both)
 {
+	atomic {
+		!mode_locked;
+		mode_locked = true;
+		slow[0] = slow[0] + both;
+		slow[1]++
+	}
 	if
-	:: fast[c] ->
-		fast[c] = false;
+	:: fast[1] || (both && fast[0]) ->
+		atomic {
+			fast[0] = fast[0] && !both;
+			fast[1] = false
+		}
 		grace_period();
-		exact[c] = true
+		atomic {
+			exact[0] = !fast[0];
+			exact[1] = true
+		}
 	:: else
-	fi
+	fi;
+	mode_locked = false
 }
 
-inline get(c, b)
+inline exit_slow(both)
+{
+	atomic {
+		!mode_locked;
+		slow[0] = slow[0] - both;
+		slow[1]--
+	}
+}
+
+inline get(c)
 {
 	rcu[c] = true;
 	if
@@ -94,29 +137,29 @@ inline get(c, b)
 	:: else ->
 		rcu[c] = false;
 #ifdef NO_RECHECK
-		!closed(c, b);
-		pending[b]++;
+		!closed(c);
+		pending++;
 #else
-		pending[b]++;
+		pending++;
 		if
-		:: !closed(c, b)
+		:: !closed(c)
 		:: else ->
 			lock();
-			waiting[b]++;
-			pending[b]--;
+			waiting++;
+			pending--;
 			do
-			:: closed(c, b) ->
+			:: closed(c) ->
 				unlock();
-				!closed(c, b);
+				!closed(c);
 				lock()
 			:: else -> break
 			od;
-			pending[b]++;
-			waiting[b]--;
+			pending++;
+			waiting--;
 			unlock()
 		fi;
 #endif
-		token[c] = b
+		token[c] = SLOW
 	fi
 }
 
@@ -124,55 +167,69 @@ inline put(t)
 {
 	if
 	:: t >= FAST -> count[t - FAST]--
-	:: else -> pending[t]--
+	:: else -> pending--
 	fi
 }
 
 proctype io(byte c)
 {
 	do
-	:: get(c, bucket(c));
+	:: get(c);
 		atomic {
-			in[c] = true;
+			stage[c] = IN;
 			assert(!still[0] && !still[1]);
-			assert(c == SHARED || !working[bucket(c)])
+			assert(c == SHARED || at_work == 0)
 		}
 		if
 		:: true ->	/* ends well */
-			in[c] = false;
+			stage[c] = OUT;
 			put(token[c])
 		:: true ->	/* md_barrier_queue() */
-			in[c] = false;
-#ifdef NO_CONVERT
-			queued++;
-#else
+			atomic { !list_locked -> list_locked = true }
+#ifndef NO_CONVERT
 			if
-			:: token[c] >= FAST ->
-				pending[bucket(c)]++;
-				queued++;
-				count[c]--;
-				token[c] = bucket(c)
-			:: else -> queued++
+			:: token[c] >= FAST -> pending++
+			:: else
 			fi;
 #endif
-			failed[c] = true;
-			!failed[c]
+			atomic {
+				queued++;
+				stage[c] = QUEUED
+			}
+#ifndef NO_CONVERT
+			if
+			:: token[c] >= FAST ->
+				count[c]--;
+				token[c] = SLOW
+			:: else
+			fi;
+#endif
+			list_locked = false;
+			stage[c] == OUT
 		fi
 	:: break
 	od
 }
 
 #ifdef NO_QUEUE
-#define QUIET(x)	(count[0] + count[1] == 0 && \
-			 pending[0] + pending[1] + resync == x)
+#define LESS(n)	0
 #else
-#define QUIET(x)	(count[0] + count[1] == 0 && \
-			 pending[0] + pending[1] + resync == x + queued)
+#define LESS(n)	(n)
 #endif
+#define QUIET(x, all)	(count[0] + count[1] == 0 && \
+			 pending + resync == x + (all -> 0 : LESS(queued)))
 
-/* Waits until the array is quiet; w is who freezes, x is its extra. */
-inline freeze(w, x)
+inline nobody(k, w, all)
 {
+	assert(stage[k] != IN && stage[k] != NESTED);
+	assert(stage[k] != TAKEN || w == 0);
+	assert(!all || stage[k] == OUT)
+}
+
+/* Until the array is quiet; w is who freezes, x is its extra. */
+inline freeze(w, x, all)
+{
+	enter_slow(1);
 	atomic {
 		!locked;
 #ifdef UNCOUNTED
@@ -181,43 +238,38 @@ inline freeze(w, x)
 		frozen++
 #endif
 	}
-	atomic {
-		mode_lock();
-		slow[0]++;
-		slow[1]++
-	}
-	make_slow(0);
-	make_slow(1);
-	mode_unlock();
 	do
-	:: true ->
-		exact[0] && count[0] == 0;
+	:: exact[0] && count[0] == 0;
 		exact[1] && count[1] == 0;
-#ifdef SUM_LAST
-		sum[w] = 64 - queued;
-#else
-		sum[w] = 64;
+		seen[w] = queued;
+		sum[w] = resync;
+		sum[w] = sum[w] + pending;
+#ifdef QUEUED_LAST
+		seen[w] = queued;
 #endif
-		sum[w] = sum[w] + resync;
-		sum[w] = sum[w] + pending[0];
-		sum[w] = sum[w] + pending[1];
-#if !defined(NO_QUEUE) && !defined(SUM_LAST)
-		sum[w] = sum[w] - queued;
-#endif
+		/* Here it looks at what was dequeued; so what holds, holds here. */
+		atomic {
+			if
+			:: sum[w] == x + (all -> 0 : LESS(seen[w])) ->
+				still[w] = true;
+				assert(at_work == left);
+				nobody(0, w, all);
+				nobody(1, w, all)
+			:: else
+			fi;
+			seen[w] = 0;
+			sum[w] = 0
+		}
 		if
-		:: sum[w] == 64 + x -> break
-		:: else -> QUIET(x)	/* sleeps, and looks again */
+		:: still[w] -> break
+		:: else -> QUIET(x, all)	/* sleeps, and looks again */
 		fi
-	od;
-	atomic {
-		still[w] = true;
-		assert(!in[0] && !in[1]);
-		assert(!working[0] && !working[1])
-	}
+	od
 }
 
-inline unfreeze(w)
+inline unfreeze(w, all)
 {
+	assert(!all || (stage[0] == OUT && stage[1] == OUT && at_work == 0));
 	atomic {
 		!locked;
 		still[w] = false;
@@ -227,145 +279,181 @@ inline unfreeze(w)
 		frozen--
 #endif
 	}
-	atomic {
-		!mode_locked;
-		slow[0]--;
-		slow[1]--
-	}
+	exit_slow(1)
 }
 
-byte sum[2];
-byte nested_token[2];
+inline lower()
+{
+	at_work--;
+	raised--;
+	resync--
+}
 
+/* The array's thread. */
 proctype daemon()
 {
 	byte c, held;
 
 end:	do
 	:: atomic {
-			failed[0] || failed[1];
+			!list_locked && (stage[0] == QUEUED || stage[1] == QUEUED);
 			if
-			:: failed[0] -> c = 0
-			:: failed[1] -> c = 1
+			:: stage[0] == QUEUED -> c = 0
+			:: stage[1] == QUEUED -> c = 1
 			fi;
-			queued--
+			stage[c] = TAKEN;
+			dequeue()
 		}
 		held = token[c];
 		if
-		:: freeze(0, 1);
-			unfreeze(0)
+		:: freeze(0, 1, false);
+			unfreeze(0, false)
 		:: true		/* the array is read-only, or the disk failfast */
 		fi;
 		/* md_barrier_get_nested() */
 #ifdef NESTED_WAITS
-		get(c, bucket(c));
-		nested_token[c] = token[c];
+		get(c);
 #else
-		pending[bucket(c)]++;
-		nested_token[c] = bucket(c);
+#ifndef NESTED_FREE
+		pending++;
 #endif
-		assert(c == SHARED || !working[bucket(c)]);
-		put(held);
-		put(nested_token[c]);
-		failed[c] = false
+		token[c] = SLOW;
+#endif
+		atomic {
+			stage[c] = NESTED;
+			assert(c == SHARED || at_work == 0)
+		}
+		put(held)
+	:: atomic {
+			!list_locked && left > 0 -> left--;
+			dequeue()
+		}
+		lower()
+	od
+}
+
+/* Ends what is at work: nested I/O, and requests; or it has to be queued. */
+proctype disk()
+{
+	byte c;
+
+end:	do
+	:: atomic {
+			stage[0] == NESTED || stage[1] == NESTED;
+			if
+			:: stage[0] == NESTED -> c = 0
+			:: stage[1] == NESTED -> c = 1
+			fi
+		}
+		if
+		:: true ->
+			atomic {
+#ifndef NESTED_FREE
+				pending--;
+#endif
+				stage[c] = OUT
+			}
+		:: atomic {
+				!list_locked -> queued++;
+				stage[c] = QUEUED
+			}
+		fi
+	:: sent > 0 ->
+		if
+		:: true ->
+			sent--;
+			lower()
+		:: atomic {
+				!list_locked -> sent--;
+				left++;
+				queued++
+			}
+		fi
 	od
 }
 
 proctype freezer()
 {
 	do
-	:: freeze(1, 0);
-		unfreeze(1)
+	:: freeze(1, 0, false);
+		unfreeze(1, false)
+	:: freeze(1, 0, true);
+		unfreeze(1, true)
 	:: break
 	od
 }
 
-/* Requests in the bucket of the exclusive I/O; in the other one nobody cares. */
 proctype resyncer()
 {
 	do
-	:: atomic {
-			mode_lock();
-			slow[EXCLUSIVE]++
-		}
-		make_slow(EXCLUSIVE);
-		mode_unlock();
+	:: enter_slow(0);
 #ifndef NO_DRAIN
 		exact[EXCLUSIVE] && count[EXCLUSIVE] == 0;
 #endif
 		do
 		:: lock();
 			do
-			:: waiting[1] != 0 ->
+			:: waiting != 0 ->
 				unlock();
-				waiting[1] == 0;
+				waiting == 0;
 				lock()
 			:: else -> break
 			od;
-			raised[1]++;
+			raised++;
 			do
-			:: frozen != 0 || pending[1] != 0 ->
+			:: frozen != 0 || pending != 0 ->
 				unlock();
-				frozen == 0 && pending[1] == 0;
+				frozen == 0 && pending == 0;
 				lock()
 			:: else -> break
 			od;
 			resync++;
 			unlock();
 			atomic {
-				working[1] = true;
-				assert(!in[EXCLUSIVE]);
+				at_work++;
+				assert(stage[EXCLUSIVE] == OUT);
 				assert(!still[0] && !still[1])
 			}
-			working[1] = false;
-			raised[1]--;
-			resync--
+			if
+			:: sent++
+			:: raised++;	/* md_barrier_raise_more() */
+				resync++;
+				at_work++;
+				sent++;
+				sent++
+			fi;
+			sent + left == 0	/* one, or two together */
 		:: break
 		od;
-		atomic {
-			!mode_locked;
-			slow[EXCLUSIVE]--
-		}
+		resync == 0;
+		exit_slow(0)
 	:: break
 	od
 }
 
-inline relax(c)
-{
-	if
-#ifdef RELAX_EARLY
-	:: true ->
+#ifdef FAST_EARLY
+#define WANTED(c)	false
 #else
-	:: slow[c] == 0 ->
-#endif
-		if
-		:: !fast[c] ->
-			exact[c] = false;
-			fast[c] = true
-		:: else
-		fi
-	:: else
-	fi
-}
-
-#ifdef RELAX_EARLY
-#define RELAX_ANYWAY	|| true
-#else
-#define RELAX_ANYWAY
+#define WANTED(c)	(slow[c] != 0)
 #endif
 
-proctype relaxer()
+proctype fast_worker()
 {
 end:	do
 	:: atomic {
-			!mode_locked &&
-			((slow[0] == 0 && !fast[0]) ||
-			 (slow[1] == 0 && !fast[1]) RELAX_ANYWAY);
-			mode_lock()
+			!mode_locked && ((!WANTED(0) && !fast[0]) ||
+					 (!WANTED(1) && !fast[1]));
+			mode_locked = true
 		}
-		relax(0);
-		relax(1);
-		mode_unlock()
+		atomic {
+			exact[0] = exact[0] && WANTED(0);
+			exact[1] = exact[1] && WANTED(1)
+		}
+		atomic {
+			fast[0] = !WANTED(0);
+			fast[1] = !WANTED(1)
+		}
+		mode_locked = false
 	od
 }
 
@@ -375,8 +463,9 @@ init
 		run io(SHARED);
 		run io(EXCLUSIVE);
 		run daemon();
+		run disk();
 		run freezer();
 		run resyncer();
-		run relaxer()
+		run fast_worker()
 	}
 }

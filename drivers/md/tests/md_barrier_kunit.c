@@ -22,6 +22,12 @@ struct barrier_ctx {
 	struct mddev		mddev;
 	struct md_barrier	barrier;
 	atomic_t		flushed;
+	/* I/O that only flush_pending() ends. */
+	spinlock_t		lock;
+	unsigned int		left[8];
+	int			nr_left;
+	/* Calls that have not returned. */
+	atomic_t		calls;
 };
 
 /* A call that may sleep, in a thread of its own. */
@@ -32,6 +38,7 @@ struct barrier_call {
 	int			arg;
 	unsigned int		token;
 	int			err;
+	struct completion	started;
 	struct completion	done;
 };
 
@@ -40,18 +47,24 @@ static void barrier_flush(struct md_barrier *barrier)
 	struct barrier_ctx *ctx = container_of(barrier, struct barrier_ctx, barrier);
 
 	atomic_inc(&ctx->flushed);
+	spin_lock_irq(&ctx->lock);
+	while (ctx->nr_left > 0)
+		md_barrier_put(barrier, ctx->left[--ctx->nr_left]);
+	spin_unlock_irq(&ctx->lock);
 }
 
 static int barrier_init(struct kunit *test)
 {
-	struct barrier_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct barrier_ctx *ctx = kzalloc_obj(*ctx);
 
 	KUNIT_ASSERT_NOT_NULL(test, ctx);
-	KUNIT_ASSERT_EQ(test, 0, md_barrier_init(&ctx->barrier, &ctx->mddev,
-						 BITS, DEPTH,
-						 BIT(MD_BARRIER_SHARED) |
-						 BIT(MD_BARRIER_EXCLUSIVE),
-						 barrier_flush));
+	spin_lock_init(&ctx->lock);
+	if (md_barrier_init(&ctx->barrier, &ctx->mddev, BITS, DEPTH,
+			    BIT(MD_BARRIER_SHARED) | BIT(MD_BARRIER_EXCLUSIVE),
+			    barrier_flush)) {
+		kfree(ctx);
+		return -ENOMEM;
+	}
 	test->priv = ctx;
 	return 0;
 }
@@ -60,8 +73,16 @@ static void barrier_exit(struct kunit *test)
 {
 	struct barrier_ctx *ctx = test->priv;
 
-	if (ctx)
-		md_barrier_exit(&ctx->barrier);
+	if (!ctx)
+		return;
+	/* A test has failed, and left somebody waiting: leak it all. */
+	if (atomic_read(&ctx->calls)) {
+		kunit_err(test, "%d calls have not returned\n",
+			  atomic_read(&ctx->calls));
+		return;
+	}
+	md_barrier_exit(&ctx->barrier);
+	kfree(ctx);
 }
 
 static void call_get(struct barrier_call *call)
@@ -89,6 +110,11 @@ static void call_resync_end(struct barrier_call *call)
 	md_barrier_resync_end(&call->ctx->barrier);
 }
 
+static void call_drain(struct barrier_call *call)
+{
+	md_barrier_drain(&call->ctx->barrier);
+}
+
 static void call_exit(struct barrier_call *call)
 {
 	md_barrier_exit(&call->ctx->barrier);
@@ -98,24 +124,35 @@ static int barrier_thread(void *data)
 {
 	struct barrier_call *call = data;
 
+	complete(&call->started);
 	call->fn(call);
-	complete(&call->done);
-	return 0;
+	atomic_dec(&call->ctx->calls);
+	kthread_complete_and_exit(&call->done, 0);
 }
 
-static void barrier_start(struct kunit *test, struct barrier_call *call,
-			  void (*fn)(struct barrier_call *), sector_t sector,
-			  int arg)
+/* Not freed: the thread may be there for longer than the test. */
+static struct barrier_call *barrier_start(struct kunit *test,
+					  void (*fn)(struct barrier_call *),
+					  sector_t sector, int arg)
 {
+	struct barrier_call *call = kzalloc_obj(*call);
 	struct task_struct *task;
 
+	KUNIT_ASSERT_NOT_NULL(test, call);
 	call->ctx = test->priv;
 	call->fn = fn;
 	call->sector = sector;
 	call->arg = arg;
+	init_completion(&call->started);
 	init_completion(&call->done);
+	atomic_inc(&call->ctx->calls);
 	task = kthread_run(barrier_thread, call, "md_barrier");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	if (IS_ERR(task)) {
+		atomic_dec(&call->ctx->calls);
+		KUNIT_FAIL_AND_ABORT(test, "no thread: %ld", PTR_ERR(task));
+	}
+	wait_for_completion(&call->started);
+	return call;
 }
 
 static bool barrier_waits(struct barrier_call *call)
@@ -162,7 +199,7 @@ static void barrier_is_fast(struct kunit *test)
 static void barrier_freeze_waits(struct kunit *test)
 {
 	struct barrier_ctx *ctx = test->priv;
-	struct barrier_call freeze, get;
+	struct barrier_call *freeze, *get;
 	int class, i;
 
 	for (i = 0; i < 4; i++) {
@@ -172,18 +209,18 @@ static void barrier_freeze_waits(struct kunit *test)
 		/* In the second half, it is slow. */
 		token = md_barrier_get(&ctx->barrier, 0, class);
 		KUNIT_EXPECT_EQ(test, i < 2, token >= MD_BARRIER_FAST);
-		barrier_start(test, &freeze, call_freeze, 0, 0);
-		KUNIT_EXPECT_TRUE(test, barrier_waits(&freeze));
-		barrier_start(test, &get, call_get, 0, class);
-		KUNIT_EXPECT_TRUE(test, barrier_waits(&get));
+		freeze = barrier_start(test, call_freeze, 0, 0);
+		KUNIT_EXPECT_TRUE(test, barrier_waits(freeze));
+		get = barrier_start(test, call_get, 0, class);
+		KUNIT_EXPECT_TRUE(test, barrier_waits(get));
 		md_barrier_put(&ctx->barrier, token);
-		KUNIT_EXPECT_TRUE(test, barrier_ends(&freeze));
-		KUNIT_EXPECT_TRUE(test, barrier_waits(&get));
+		KUNIT_EXPECT_TRUE(test, barrier_ends(freeze));
+		KUNIT_EXPECT_TRUE(test, barrier_waits(get));
 		KUNIT_EXPECT_TRUE(test, md_barrier_has_waiters(&ctx->barrier, 0));
 		md_barrier_unfreeze(&ctx->barrier);
-		KUNIT_EXPECT_TRUE(test, barrier_ends(&get));
-		KUNIT_EXPECT_LT(test, get.token, MD_BARRIER_FAST);
-		md_barrier_put(&ctx->barrier, get.token);
+		KUNIT_EXPECT_TRUE(test, barrier_ends(get));
+		KUNIT_EXPECT_LT(test, get->token, MD_BARRIER_FAST);
+		md_barrier_put(&ctx->barrier, get->token);
 		if (i == 0)	/* Fast again, for the other class. */
 			ssleep(2);
 	}
@@ -213,7 +250,7 @@ static void barrier_lingers(struct kunit *test)
 static void barrier_retry(struct kunit *test, enum md_barrier_class class)
 {
 	struct barrier_ctx *ctx = test->priv;
-	struct barrier_call freeze;
+	struct barrier_call *freeze;
 	unsigned int token, nested;
 
 	token = md_barrier_get(&ctx->barrier, 0, class);
@@ -221,8 +258,8 @@ static void barrier_retry(struct kunit *test, enum md_barrier_class class)
 	KUNIT_EXPECT_LT(test, token, MD_BARRIER_FAST);
 
 	/* Another one freezes, and does not wait for what is queued. */
-	barrier_start(test, &freeze, call_freeze, 0, 0);
-	KUNIT_ASSERT_TRUE(test, barrier_ends(&freeze));
+	freeze = barrier_start(test, call_freeze, 0, 0);
+	KUNIT_ASSERT_TRUE(test, barrier_ends(freeze));
 
 	/* The thread does its own freeze, and its retry, within that. */
 	md_barrier_dequeue(&ctx->barrier);
@@ -232,11 +269,24 @@ static void barrier_retry(struct kunit *test, enum md_barrier_class class)
 	md_barrier_put(&ctx->barrier, token);
 
 	/* A third one waits for the retry. */
-	barrier_start(test, &freeze, call_freeze, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&freeze));
+	freeze = barrier_start(test, call_freeze, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(freeze));
 	md_barrier_put(&ctx->barrier, nested);
-	KUNIT_EXPECT_TRUE(test, barrier_ends(&freeze));
+	KUNIT_EXPECT_TRUE(test, barrier_ends(freeze));
 	md_barrier_unfreeze(&ctx->barrier);
+	md_barrier_unfreeze(&ctx->barrier);
+
+	/* To drain is to wait for what is queued, too. */
+	token = md_barrier_get(&ctx->barrier, 0, class);
+	md_barrier_queue(&ctx->barrier, &token, 0);
+	freeze = barrier_start(test, call_drain, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(freeze));
+	md_barrier_dequeue(&ctx->barrier);
+	nested = md_barrier_get_nested(&ctx->barrier, 0);
+	md_barrier_put(&ctx->barrier, token);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(freeze));
+	md_barrier_put(&ctx->barrier, nested);
+	KUNIT_ASSERT_TRUE(test, barrier_ends(freeze));
 	md_barrier_unfreeze(&ctx->barrier);
 }
 
@@ -252,96 +302,107 @@ static void barrier_retries(struct kunit *test)
 static void barrier_freeze_in_freeze(struct kunit *test)
 {
 	struct barrier_ctx *ctx = test->priv;
-	struct barrier_call freeze, get;
+	struct barrier_call *freeze, *get;
 	unsigned int token;
 
 	token = md_barrier_get(&ctx->barrier, 0, MD_BARRIER_SHARED);
 	md_barrier_queue(&ctx->barrier, &token, 0);
 	md_barrier_dequeue(&ctx->barrier);
 
-	barrier_start(test, &freeze, call_freeze, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&freeze));
+	freeze = barrier_start(test, call_freeze, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(freeze));
 	md_barrier_freeze(&ctx->barrier, 1);
 	md_barrier_unfreeze(&ctx->barrier);
 
 	/* It is counted: the other one still has the array frozen. */
-	barrier_start(test, &get, call_get, 0, MD_BARRIER_SHARED);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&get));
+	get = barrier_start(test, call_get, 0, MD_BARRIER_SHARED);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(get));
 	md_barrier_put(&ctx->barrier, token);
-	KUNIT_EXPECT_TRUE(test, barrier_ends(&freeze));
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&get));
+	KUNIT_EXPECT_TRUE(test, barrier_ends(freeze));
+	KUNIT_EXPECT_TRUE(test, barrier_waits(get));
 	md_barrier_unfreeze(&ctx->barrier);
-	KUNIT_EXPECT_TRUE(test, barrier_ends(&get));
-	md_barrier_put(&ctx->barrier, get.token);
+	KUNIT_EXPECT_TRUE(test, barrier_ends(get));
+	md_barrier_put(&ctx->barrier, get->token);
 }
 
-/* What is left to the thread that waits is submitted by it. */
+/* What is left to the thread that freezes is submitted by it, early or late. */
 static void barrier_flushes(struct kunit *test)
 {
 	struct barrier_ctx *ctx = test->priv;
-	struct barrier_call freeze;
+	struct barrier_call *freeze;
 	unsigned int token;
-	int flushed;
+	int i;
 
-	token = md_barrier_get(&ctx->barrier, 0, MD_BARRIER_EXCLUSIVE);
-	barrier_start(test, &freeze, call_freeze, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&freeze));
-	flushed = atomic_read(&ctx->flushed);
-	KUNIT_EXPECT_GE(test, flushed, 1);
-	md_barrier_kick(&ctx->barrier);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&freeze));
-	KUNIT_EXPECT_GT(test, atomic_read(&ctx->flushed), flushed);
-	md_barrier_put(&ctx->barrier, token);
-	KUNIT_EXPECT_TRUE(test, barrier_ends(&freeze));
-	md_barrier_unfreeze(&ctx->barrier);
+	for (i = 0; i < 2; i++) {
+		/* Once fast, once slow. */
+		token = md_barrier_get(&ctx->barrier, 0, MD_BARRIER_EXCLUSIVE);
+		KUNIT_EXPECT_EQ(test, i == 0, token >= MD_BARRIER_FAST);
+		spin_lock_irq(&ctx->lock);
+		ctx->left[ctx->nr_left++] = token;
+		md_barrier_kick(&ctx->barrier);
+		spin_unlock_irq(&ctx->lock);
+		freeze = barrier_start(test, call_freeze, 0, 0);
+		KUNIT_ASSERT_TRUE(test, barrier_ends(freeze));
+		md_barrier_unfreeze(&ctx->barrier);
+
+		token = md_barrier_get(&ctx->barrier, 0, MD_BARRIER_EXCLUSIVE);
+		freeze = barrier_start(test, call_freeze, 0, 0);
+		KUNIT_EXPECT_TRUE(test, barrier_waits(freeze));
+		spin_lock_irq(&ctx->lock);
+		ctx->left[ctx->nr_left++] = token;
+		md_barrier_kick(&ctx->barrier);
+		spin_unlock_irq(&ctx->lock);
+		KUNIT_ASSERT_TRUE(test, barrier_ends(freeze));
+		md_barrier_unfreeze(&ctx->barrier);
+	}
 }
 
 static void barrier_resync(struct kunit *test)
 {
 	struct barrier_ctx *ctx = test->priv;
 	sector_t elsewhere = barrier_elsewhere(ctx);
-	struct barrier_call begin, get, raise, end;
+	struct barrier_call *begin, *get, *raise, *end;
 	unsigned int token, shared;
 
 	/* The first one waits for what has come in fast, and is exclusive. */
 	token = md_barrier_get(&ctx->barrier, 0, MD_BARRIER_EXCLUSIVE);
 	shared = md_barrier_get(&ctx->barrier, 0, MD_BARRIER_SHARED);
-	barrier_start(test, &begin, call_resync_begin, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&begin));
+	begin = barrier_start(test, call_resync_begin, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(begin));
 	md_barrier_put(&ctx->barrier, token);
-	KUNIT_ASSERT_TRUE(test, barrier_ends(&begin));
-	KUNIT_EXPECT_EQ(test, 0, begin.err);
+	KUNIT_ASSERT_TRUE(test, barrier_ends(begin));
+	KUNIT_EXPECT_EQ(test, 0, begin->err);
 
 	/* A request waits for I/O in its bucket. */
 	token = md_barrier_get(&ctx->barrier, 0, MD_BARRIER_EXCLUSIVE);
 	KUNIT_EXPECT_LT(test, token, MD_BARRIER_FAST);
 	KUNIT_EXPECT_EQ(test, 0, md_barrier_raise(&ctx->barrier, elsewhere));
-	barrier_start(test, &raise, call_raise, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&raise));
+	raise = barrier_start(test, call_raise, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(raise));
 	md_barrier_put(&ctx->barrier, token);
-	KUNIT_ASSERT_TRUE(test, barrier_ends(&raise));
-	KUNIT_EXPECT_EQ(test, 0, raise.err);
+	KUNIT_ASSERT_TRUE(test, barrier_ends(raise));
+	KUNIT_EXPECT_EQ(test, 0, raise->err);
 
 	/* I/O waits for the requests in its bucket, all of them, and for no others. */
 	md_barrier_raise_more(&ctx->barrier, 0);
-	barrier_start(test, &get, call_get, 0, MD_BARRIER_EXCLUSIVE);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&get));
+	get = barrier_start(test, call_get, 0, MD_BARRIER_EXCLUSIVE);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(get));
 	md_barrier_lower(&ctx->barrier, elsewhere);
 	md_barrier_lower(&ctx->barrier, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&get));
+	KUNIT_EXPECT_TRUE(test, barrier_waits(get));
 	KUNIT_EXPECT_TRUE(test, md_barrier_has_waiters(&ctx->barrier, 0));
 	KUNIT_EXPECT_FALSE(test, md_barrier_has_waiters(&ctx->barrier, elsewhere));
 	token = md_barrier_get(&ctx->barrier, elsewhere, MD_BARRIER_EXCLUSIVE);
 	md_barrier_put(&ctx->barrier, token);
 
 	/* Who waits comes first, before the next request. */
-	barrier_start(test, &raise, call_raise, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&raise));
+	raise = barrier_start(test, call_raise, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(raise));
 	md_barrier_lower(&ctx->barrier, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_ends(&get));
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&raise));
-	md_barrier_put(&ctx->barrier, get.token);
-	KUNIT_ASSERT_TRUE(test, barrier_ends(&raise));
+	KUNIT_EXPECT_TRUE(test, barrier_ends(get));
+	KUNIT_EXPECT_TRUE(test, barrier_waits(raise));
+	md_barrier_put(&ctx->barrier, get->token);
+	KUNIT_ASSERT_TRUE(test, barrier_ends(raise));
 
 	/* The class that does not care is fast all the time. */
 	token = md_barrier_get(&ctx->barrier, 0, MD_BARRIER_SHARED);
@@ -349,10 +410,10 @@ static void barrier_resync(struct kunit *test)
 	md_barrier_put(&ctx->barrier, token);
 	md_barrier_put(&ctx->barrier, shared);
 
-	barrier_start(test, &end, call_resync_end, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&end));
+	end = barrier_start(test, call_resync_end, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(end));
 	md_barrier_lower(&ctx->barrier, 0);
-	KUNIT_ASSERT_TRUE(test, barrier_ends(&end));
+	KUNIT_ASSERT_TRUE(test, barrier_ends(end));
 	ssleep(2);
 	barrier_is_fast(test);
 }
@@ -360,16 +421,16 @@ static void barrier_resync(struct kunit *test)
 static void barrier_resync_depth(struct kunit *test)
 {
 	struct barrier_ctx *ctx = test->priv;
-	struct barrier_call raise;
+	struct barrier_call *raise;
 	int i;
 
 	KUNIT_ASSERT_EQ(test, 0, md_barrier_resync_begin(&ctx->barrier));
 	for (i = 0; i < DEPTH - 1; i++)
 		KUNIT_ASSERT_EQ(test, 0, md_barrier_raise(&ctx->barrier, 0));
-	barrier_start(test, &raise, call_raise, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&raise));
+	raise = barrier_start(test, call_raise, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(raise));
 	md_barrier_lower(&ctx->barrier, 0);
-	KUNIT_ASSERT_TRUE(test, barrier_ends(&raise));
+	KUNIT_ASSERT_TRUE(test, barrier_ends(raise));
 	for (i = 0; i < DEPTH - 1; i++)
 		md_barrier_lower(&ctx->barrier, 0);
 	md_barrier_resync_end(&ctx->barrier);
@@ -379,32 +440,32 @@ static void barrier_resync_depth(struct kunit *test)
 static void barrier_resync_interrupted(struct kunit *test)
 {
 	struct barrier_ctx *ctx = test->priv;
-	struct barrier_call call, get;
+	struct barrier_call *call, *get;
 	unsigned int token;
 
 	token = md_barrier_get(&ctx->barrier, 0, MD_BARRIER_EXCLUSIVE);
-	barrier_start(test, &call, call_resync_begin, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&call));
+	call = barrier_start(test, call_resync_begin, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(call));
 	set_bit(MD_RECOVERY_INTR, &ctx->mddev.recovery);
 	wake_up(&ctx->barrier.wait);
-	KUNIT_ASSERT_TRUE(test, barrier_ends(&call));
-	KUNIT_EXPECT_EQ(test, -EINTR, call.err);
+	KUNIT_ASSERT_TRUE(test, barrier_ends(call));
+	KUNIT_EXPECT_EQ(test, -EINTR, call->err);
 	md_barrier_put(&ctx->barrier, token);
 	clear_bit(MD_RECOVERY_INTR, &ctx->mddev.recovery);
 
 	KUNIT_ASSERT_EQ(test, 0, md_barrier_resync_begin(&ctx->barrier));
 	token = md_barrier_get(&ctx->barrier, 0, MD_BARRIER_EXCLUSIVE);
-	barrier_start(test, &call, call_raise, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&call));
-	barrier_start(test, &get, call_get, 0, MD_BARRIER_EXCLUSIVE);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&get));
+	call = barrier_start(test, call_raise, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(call));
+	get = barrier_start(test, call_get, 0, MD_BARRIER_EXCLUSIVE);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(get));
 	set_bit(MD_RECOVERY_INTR, &ctx->mddev.recovery);
 	wake_up(&ctx->barrier.wait);
-	KUNIT_ASSERT_TRUE(test, barrier_ends(&call));
-	KUNIT_EXPECT_EQ(test, -EINTR, call.err);
+	KUNIT_ASSERT_TRUE(test, barrier_ends(call));
+	KUNIT_EXPECT_EQ(test, -EINTR, call->err);
 	/* What has waited for it does not any more. */
-	KUNIT_ASSERT_TRUE(test, barrier_ends(&get));
-	md_barrier_put(&ctx->barrier, get.token);
+	KUNIT_ASSERT_TRUE(test, barrier_ends(get));
+	md_barrier_put(&ctx->barrier, get->token);
 	md_barrier_put(&ctx->barrier, token);
 	md_barrier_resync_end(&ctx->barrier);
 }
@@ -412,22 +473,22 @@ static void barrier_resync_interrupted(struct kunit *test)
 static void barrier_resync_and_freeze(struct kunit *test)
 {
 	struct barrier_ctx *ctx = test->priv;
-	struct barrier_call freeze, raise;
+	struct barrier_call *freeze, *raise;
 
 	/* The freeze waits for a request, but not if that is queued. */
 	KUNIT_ASSERT_EQ(test, 0, md_barrier_resync_begin(&ctx->barrier));
 	KUNIT_ASSERT_EQ(test, 0, md_barrier_raise(&ctx->barrier, 0));
-	barrier_start(test, &freeze, call_freeze, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&freeze));
-	barrier_start(test, &raise, call_raise, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&raise));
-	md_barrier_queue_resync(&ctx->barrier);
-	KUNIT_ASSERT_TRUE(test, barrier_ends(&freeze));
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&raise));
+	freeze = barrier_start(test, call_freeze, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(freeze));
+	raise = barrier_start(test, call_raise, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(raise));
+	md_barrier_queue(&ctx->barrier, NULL, 0);
+	KUNIT_ASSERT_TRUE(test, barrier_ends(freeze));
+	KUNIT_EXPECT_TRUE(test, barrier_waits(raise));
 	md_barrier_dequeue(&ctx->barrier);
 	md_barrier_lower(&ctx->barrier, 0);
 	md_barrier_unfreeze(&ctx->barrier);
-	KUNIT_ASSERT_TRUE(test, barrier_ends(&raise));
+	KUNIT_ASSERT_TRUE(test, barrier_ends(raise));
 	md_barrier_lower(&ctx->barrier, 0);
 
 	/* Still slow for the resync when the freeze has long ended. */
@@ -442,16 +503,16 @@ static void barrier_resync_and_freeze(struct kunit *test)
 static void barrier_exit_waits(struct kunit *test)
 {
 	struct barrier_ctx *ctx = test->priv;
-	struct barrier_call exit;
+	struct barrier_call *exit;
 	struct md_barrier unused = {};
 	unsigned int token;
 
 	md_barrier_exit(&unused);
 	token = md_barrier_get(&ctx->barrier, 0, MD_BARRIER_SHARED);
-	barrier_start(test, &exit, call_exit, 0, 0);
-	KUNIT_EXPECT_TRUE(test, barrier_waits(&exit));
+	exit = barrier_start(test, call_exit, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(exit));
 	md_barrier_put(&ctx->barrier, token);
-	KUNIT_ASSERT_TRUE(test, barrier_ends(&exit));
+	KUNIT_ASSERT_TRUE(test, barrier_ends(exit));
 	/* Twice is once: barrier_exit() does it again. */
 }
 
@@ -465,8 +526,11 @@ static void barrier_exit_waits(struct kunit *test)
 
 struct barrier_load {
 	struct barrier_ctx	*ctx;
-	bool			frozen;
+	atomic_t		frozen;		/* by the array's thread */
+	atomic_t		drained;	/* by somebody else */
 	bool			resyncing[LOAD_UNITS];
+	atomic_t		requests_at_work;
+	atomic_t		at_work;	/* I/Os, retries too */
 	spinlock_t		lock;
 	unsigned int		queue[64];
 	sector_t		queue_sector[64];
@@ -477,16 +541,30 @@ struct barrier_load {
 	atomic_long_t		freezes;
 	atomic_long_t		requests;
 	struct task_struct	*daemon;
-	int			threads;
 };
 
 static void load_look(struct barrier_load *load, enum md_barrier_class class,
 		      int unit)
 {
-	if (READ_ONCE(load->frozen))
+	if (atomic_read(&load->frozen) || atomic_read(&load->drained))
 		atomic_inc(&load->intruders);
 	if (class == MD_BARRIER_EXCLUSIVE && READ_ONCE(load->resyncing[unit]))
 		atomic_inc(&load->intruders);
+}
+
+/* Somebody has everything to himself, for a moment. */
+static void load_alone(struct barrier_load *load, atomic_t *how)
+{
+	int i;
+
+	atomic_inc(how);
+	for (i = 0; i < 2; i++) {
+		if (atomic_read(&load->at_work) ||
+		    atomic_read(&load->requests_at_work))
+			atomic_inc(&load->intruders);
+		udelay(10);
+	}
+	atomic_dec(how);
 }
 
 static int load_io(void *data)
@@ -502,9 +580,11 @@ static int load_io(void *data)
 		unsigned int token = md_barrier_get(barrier, sector, class);
 		bool queued = false;
 
+		atomic_inc(&load->at_work);
 		load_look(load, class, unit);
 		udelay(1);
 		load_look(load, class, unit);
+		atomic_dec(&load->at_work);
 		if (++n % 64 == 0) {
 			spin_lock_irq(&load->lock);
 			queued = load->queue_len < ARRAY_SIZE(load->queue);
@@ -549,12 +629,13 @@ static int load_daemon(void *data)
 			continue;
 		}
 		md_barrier_freeze(barrier, 1);
-		WRITE_ONCE(load->frozen, true);
-		udelay(20);
-		WRITE_ONCE(load->frozen, false);
+		load_alone(load, &load->frozen);
 		md_barrier_unfreeze(barrier);
 		nested = md_barrier_get_nested(barrier, sector);
 		md_barrier_put(barrier, token);
+		/* Not kept out by a freeze, but by a drain. */
+		if (atomic_read(&load->drained))
+			atomic_inc(&load->intruders);
 		md_barrier_put(barrier, nested);
 		atomic_long_inc(&load->retries);
 	} while (found || !stop);
@@ -566,8 +647,8 @@ static int load_freeze(void *data)
 	struct barrier_load *load = data;
 
 	while (!kthread_should_stop()) {
-		md_barrier_freeze(&load->ctx->barrier, 0);
-		udelay(20);
+		md_barrier_drain(&load->ctx->barrier);
+		load_alone(load, &load->drained);
 		md_barrier_unfreeze(&load->ctx->barrier);
 		atomic_long_inc(&load->freezes);
 		/* Now and then so long that everything gets fast in between. */
@@ -581,19 +662,27 @@ static int load_resync(void *data)
 {
 	struct barrier_load *load = data;
 	struct md_barrier *barrier = &load->ctx->barrier;
+	sector_t sector;
 	int i, unit;
 
 	while (!kthread_should_stop()) {
 		if (md_barrier_resync_begin(barrier))
-			return -EINTR;
+			continue;
 		for (i = 0; i < 200; i++) {
 			unit = i % LOAD_UNITS;
-			if (md_barrier_raise(barrier, (sector_t)unit << MD_BARRIER_UNIT_BITS))
-				return -EINTR;
+			sector = (sector_t)unit << MD_BARRIER_UNIT_BITS;
+			if (md_barrier_raise(barrier, sector))
+				continue;
+			atomic_inc(&load->requests_at_work);
 			WRITE_ONCE(load->resyncing[unit], true);
+			if (i & 1)
+				md_barrier_raise_more(barrier, sector);
 			udelay(5);
 			WRITE_ONCE(load->resyncing[unit], false);
-			md_barrier_lower(barrier, (sector_t)unit << MD_BARRIER_UNIT_BITS);
+			atomic_dec(&load->requests_at_work);
+			if (i & 1)
+				md_barrier_lower(barrier, sector);
+			md_barrier_lower(barrier, sector);
 			atomic_long_inc(&load->requests);
 			cond_resched();
 		}
