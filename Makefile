@@ -46,7 +46,7 @@ clean:
 #: make check      every quick test; TESTS="010 020" runs only those of tests/md
 #: make lint       the static part of check
 #: make litmus     the memory-model part of check
-#: make spin       the state-space part of check
+#: make spin       the state-space part of check, whole: 3 minutes
 #: make modules    both module sets, for the test kernel, or for KDIR=
 #: make kernel     the test kernel for VM=
 #: make fetch      the newest source package of KERNEL=

@@ -129,8 +129,8 @@ static void md_barrier_release_exclusive(struct percpu_ref *ref)
 }
 
 /* Have classes slow, until md_barrier_exit_slow(). Sleeps. */
-static void md_barrier_enter_slow(struct md_barrier *barrier, unsigned long classes,
-			    const char *why)
+static void md_barrier_enter_slow(struct md_barrier *barrier,
+				  unsigned long classes, const char *why)
 {
 	int class;
 
@@ -303,6 +303,7 @@ static bool md_barrier_closed(struct md_barrier *barrier,
 			      struct md_barrier_bucket *bucket,
 			      enum md_barrier_class class)
 {
+	/* Pairs with the release in md_barrier_unfreeze(). */
 	if (smp_load_acquire(&barrier->frozen))
 		return true;
 	return class == MD_BARRIER_EXCLUSIVE &&
@@ -439,8 +440,8 @@ int md_barrier_resync_begin(struct md_barrier *barrier)
 	struct md_pending *count = &barrier->count[MD_BARRIER_EXCLUSIVE];
 
 	md_barrier_enter_slow(barrier, BIT(MD_BARRIER_EXCLUSIVE), "resync");
-	wait_event(barrier->wait, md_pending_is_zero(count) ||
-				  md_barrier_interrupted(barrier));
+	wait_event(barrier->wait,
+		   md_pending_is_zero(count) || md_barrier_interrupted(barrier));
 	if (md_pending_is_zero(count))
 		return 0;
 	md_barrier_exit_slow(barrier, BIT(MD_BARRIER_EXCLUSIVE));

@@ -43,7 +43,7 @@ struct mddev;
 
 /* An I/O is within one unit; one bucket is for all units of the same hash. */
 #define MD_BARRIER_UNIT_BITS	17
-#define MD_BARRIER_UNIT_SECTORS	(1 << MD_BARRIER_UNIT_BITS)
+#define MD_BARRIER_UNIT_SECTORS	BIT(MD_BARRIER_UNIT_BITS)
 
 /**
  * enum md_barrier_class - which I/O
@@ -99,12 +99,12 @@ struct md_barrier {
 	struct md_pending		count[NR_MD_BARRIER_CLASSES];
 
 	wait_queue_head_t		wait ____cacheline_aligned_in_smp;
-	spinlock_t			lock;
+	spinlock_t			lock;		/* frozen, waiting */
 	atomic_t			resync;
 	atomic_t			queued;
 	atomic_t			dequeued;
 
-	struct mutex			mode_lock;
+	struct mutex			mode_lock;	/* slow, fast */
 	int				slow[NR_MD_BARRIER_CLASSES];
 	struct delayed_work		fast_work;
 };

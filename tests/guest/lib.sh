@@ -4,7 +4,7 @@
 # For the jobs that run in the guest: KTAP, the two module sets, disks, arrays.
 # A command that should work is run by `try`, what is to be found out by `ok`.
 
-MD_MODULES="md_balance_kunit md_pending_kunit dm_raid raid456 raid10 raid1 raid0 linear md_mod"
+MD_MODULES="md_balance_kunit md_barrier_kunit md_pending_kunit dm_raid raid456 raid10 raid1 raid0 linear md_mod"
 KTAP=/results/ktap
 NR=0
 # There is no udevd: dmsetup makes its nodes itself.

@@ -16,6 +16,8 @@
  * for somebody who waits for him (invalid end state). Left out: the limit to
  * requests, interrupted waits, exit, and what is left to the thread to submit.
  *
+ * With QUICK defined there is no drain, and no two requests together.
+ *
  * With one of these defined, spin must find an error, and of that kind:
  *	NO_GP		assert	no grace period when a class gets slow
  *	NO_RECHECK	assert	an I/O that comes in slow looks, then counts itself
@@ -61,9 +63,6 @@ bool list_locked;	/* of what is queued */
 byte at_work;		/* requests of a resync */
 byte sent;		/* of them, those that a disk is at */
 byte left;		/* of them, those that are queued */
-
-#define lock()		atomic { !locked -> locked = true }
-#define unlock()	locked = false
 
 #define closed(c)	(frozen != 0 || (c == EXCLUSIVE && raised != 0))
 
@@ -144,19 +143,17 @@ inline get(c)
 		if
 		:: !closed(c)
 		:: else ->
-			lock();
-			waiting++;
-			pending--;
-			do
-			:: closed(c) ->
-				unlock();
-				!closed(c);
-				lock()
-			:: else -> break
-			od;
-			pending++;
-			waiting--;
-			unlock()
+			atomic {
+				!locked;
+				waiting++;
+				pending--
+			}
+			/* Under the lock it is open, and is counted. */
+			atomic {
+				!locked && !closed(c);
+				pending++;
+				waiting--
+			}
 		fi;
 #endif
 		token[c] = SLOW
@@ -185,26 +182,31 @@ proctype io(byte c)
 			stage[c] = OUT;
 			put(token[c])
 		:: true ->	/* md_barrier_queue() */
-			atomic { !list_locked -> list_locked = true }
+			atomic {
+				!list_locked;
+				list_locked = true;
 #ifndef NO_CONVERT
-			if
-			:: token[c] >= FAST -> pending++
-			:: else
-			fi;
+				if
+				:: token[c] >= FAST -> pending++
+				:: else
+				fi
 #endif
+			}
 			atomic {
 				queued++;
 				stage[c] = QUEUED
 			}
+			atomic {
 #ifndef NO_CONVERT
-			if
-			:: token[c] >= FAST ->
-				count[c]--;
-				token[c] = SLOW
-			:: else
-			fi;
+				if
+				:: token[c] >= FAST ->
+					count[c]--;
+					token[c] = SLOW
+				:: else
+				fi;
 #endif
-			list_locked = false;
+				list_locked = false
+			}
 			stage[c] == OUT
 		fi
 	:: break
@@ -377,8 +379,10 @@ proctype freezer()
 	do
 	:: freeze(1, 0, false);
 		unfreeze(1, false)
+#ifndef QUICK
 	:: freeze(1, 0, true);
 		unfreeze(1, true)
+#endif
 	:: break
 	od
 }
@@ -391,36 +395,39 @@ proctype resyncer()
 		exact[EXCLUSIVE] && count[EXCLUSIVE] == 0;
 #endif
 		do
-		:: lock();
-			do
-			:: waiting != 0 ->
-				unlock();
-				waiting == 0;
-				lock()
-			:: else -> break
-			od;
+		:: atomic {
+				!locked && waiting == 0;
+				locked = true
+			}
 			raised++;
-			do
-			:: frozen != 0 || pending != 0 ->
-				unlock();
-				frozen == 0 && pending == 0;
-				lock()
-			:: else -> break
-			od;
-			resync++;
-			unlock();
-			atomic {
-				at_work++;
-				assert(stage[EXCLUSIVE] == OUT);
-				assert(!still[0] && !still[1])
+			locked = false;
+again:			atomic {
+				!locked && frozen == 0;
+				locked = true
 			}
 			if
+			:: pending == 0 ->
+				atomic {
+					resync++;
+					locked = false;
+					at_work++;
+					assert(stage[EXCLUSIVE] == OUT);
+					assert(!still[0] && !still[1])
+				}
+			:: else ->
+				locked = false;
+				frozen == 0 && pending == 0;
+				goto again
+			fi;
+			if
 			:: sent++
+#ifndef QUICK
 			:: raised++;	/* md_barrier_raise_more() */
 				resync++;
 				at_work++;
 				sent++;
 				sent++
+#endif
 			fi;
 			sent + left == 0	/* one, or two together */
 		:: break

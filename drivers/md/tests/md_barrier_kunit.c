@@ -562,7 +562,7 @@ static void load_alone(struct barrier_load *load, atomic_t *how)
 		if (atomic_read(&load->at_work) ||
 		    atomic_read(&load->requests_at_work))
 			atomic_inc(&load->intruders);
-		udelay(10);
+		cpu_relax();
 	}
 	atomic_dec(how);
 }
