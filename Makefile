@@ -5,7 +5,7 @@ KERNEL ?= $(shell awk '!/^\#/ && NF { print $$1; exit }' kernels)
 VM ?= uml
 export KERNEL VM LEVELS JOBS DEPTH RUNTIME ROUNDS RW VCPUS VARIANTS BITMAP IOS TESTS KSRC KDIR MIRROR
 
-.PHONY: help bench check c2c modules kernel fetch edit refresh litmus spin lint clean
+.PHONY: help bench check check-long c2c modules kernel fetch edit refresh litmus spin lint clean
 .NOTPARALLEL:
 
 help:
@@ -17,6 +17,8 @@ c2c:
 	@scripts/c2c.sh "$$KERNEL"
 check:
 	@scripts/check.sh "$$KERNEL"
+check-long:
+	@scripts/check.sh "$$KERNEL" uml-debug
 lint:
 	@scripts/lint.sh "$$KERNEL"
 litmus:
@@ -44,6 +46,8 @@ clean:
 #:                 function, stock and percpu; prints a table, and a model of
 #:                 the IOPS on up to 128 CPUs; writes build/c2c
 #: make check      every quick test; TESTS="010 020" runs only those of tests/md
+#: make check-long the functional tests on a kernel with KASAN, lockdep, kmemleak;
+#:                 also with TESTS=
 #: make lint       the static part of check
 #: make litmus     the memory-model part of check
 #: make spin       the state-space part of check, whole: 3 minutes
@@ -58,7 +62,8 @@ clean:
 #: Variables, with their defaults:
 #:
 #: KERNEL=7.3      one of the file `kernels`
-#: VM=uml          uml (native speed) or qemu (the x86 code, slow without KVM)
+#: VM=uml          uml (native speed) or qemu (the x86 code, slow without KVM);
+#:                 or uml-debug, with KASAN, lockdep and kmemleak
 #: LEVELS="raid0 raid1 raid10 raid5"    bench and c2c: which levels
 #: JOBS="1 2"      bench: numbers of fio jobs, each on a CPU of its own
 #: DEPTH=128       bench: queue depth of a job

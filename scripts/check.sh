@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# check.sh KERNEL: every quick test. Lint, litmus and the model, then the controls
+# check.sh KERNEL [VM]: every quick test. Lint, litmus and the model, then the controls
 # of the harness, guests that must be found failed; if all that is good, on the x86
 # kernel in QEMU the KUnit tests and the meter's controls, and in UML the
 # functional tests of tests/md.
 #
-# TESTS="010 030" in the environment: only those of tests/md. What a guest left
-# is in build/KERNEL/VM/check/TEST. Ends with "N passed, N failed, N skipped";
+# With VM, uml-debug, only the tests of tests/md, on that kernel. TESTS="010 030" in
+# the environment: only those of them. What a guest left is in
+# build/KERNEL/VM/check/TEST. Ends with "N passed, N failed, N skipped";
 # exit status 1 if one failed.
 
 # shellcheck source=scripts/lib.sh
@@ -121,12 +122,13 @@ control_config()
 # functional KERNEL VM FILE
 functional()
 {
-	local name=${3##*/} out line t0=$SECONDS rc=0 bad=$FAILED
+	local name=${3##*/} out line t0=$SECONDS rc=0 bad=$FAILED more=()
 
 	name=${name%.sh}
 	out=$BUILD/$1/$2/check/$name
 	log "$2: $name: $(sed -n 's/^# This test will //p' "$3" | head -n 1)..."
-	"$TOP/scripts/vm.sh" --out "$out" --timeout 420 --set VARIANT=percpu "$1" "$2" "$3" || rc=$?
+	[[ $2 != *-debug ]] || more=(--timeout 2400 --mem 2048)
+	"$TOP/scripts/vm.sh" --out "$out" --timeout 420 "${more[@]}" --set VARIANT=percpu "$1" "$2" "$3" || rc=$?
 	while IFS= read -r line; do
 		case $line in
 		"ok "*) passed "$2 $name: ${line#ok * }" ;;
@@ -147,11 +149,13 @@ functional()
 
 main()
 {
-	local kernel file t tests=()
+	local kernel vm file t tests=()
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
 	kernel=${1:-}
+	vm=${2:-uml}
 	kernel_check "$kernel"
+	vm_check "$vm"
 	for t in ${TESTS:-}; do
 		file=$(find "$TOP/tests/md" -name "$t*.sh")
 		[[ -f $file ]] || die "TESTS: $t is not one test of tests/md: $(cd "$TOP/tests/md" && echo *.sh)"
@@ -162,8 +166,9 @@ main()
 	ksrc_check "$kernel"
 	mkdir -p "$BUILD"
 	lock "run${BUILD//\//-}"
-	if ((${#tests[@]} > 0)); then
-		build_guest "$kernel" uml
+	if ((${#tests[@]} > 0)) || [[ $vm != uml ]]; then
+		build_guest "$kernel" "$vm"
+		((${#tests[@]} > 0)) || tests=("$TOP"/tests/md/*.sh)
 	else
 		tests=("$TOP"/tests/md/*.sh)
 		# shellcheck disable=SC2046 # words
@@ -196,7 +201,7 @@ main()
 		tap "$TOP/scripts/c2c.sh" "$kernel" control
 	fi
 	for file in "${tests[@]}"; do
-		functional "$kernel" uml "$file"
+		functional "$kernel" "$vm" "$file"
 	done
 
 	summary

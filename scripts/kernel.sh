@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# kernel.sh KERNEL VM: build the test kernel for VM (uml or qemu) from the
-# kernel's source and tests/kernel, and print its folder: linux (the image to
+# kernel.sh KERNEL VM: build the test kernel for VM (uml, uml-debug or qemu) from
+# the kernel's source and tests/kernel, and print its folder: linux (the image to
 # boot), build (what modules are built against), root (its modules, installed).
 # It is cached by the content of all that it is made from.
 #
@@ -41,7 +41,9 @@ check_config()
 			continue
 		fi
 		bad+=("$line")
-	done < <(cat "$@")
+	done < <(cat "$@" | tac | awk '
+		match($0, /CONFIG_[A-Za-z0-9_]+/) && seen[substr($0, RSTART, RLENGTH)]++ { next }
+		{ print }')
 	((${#bad[@]} == 0)) || {
 		echo "options that the kernel's configuration dropped:"
 		printf '  %s\n' "${bad[@]}"
@@ -49,13 +51,24 @@ check_config()
 	}
 }
 
+# fragments VM: of the configuration; the last one that names an option counts
+fragments()
+{
+	local f
+
+	for f in base "${1%%-*}" "${1#*-}"; do
+		echo "$TOP/tests/kernel/$f.config"
+	done | uniq
+}
+
 # merge_config SRC OUT ARCH VM: tinyconfig and the fragments
 merge_config()
 {
 	local src=$1 out=$2
-	local frags=("$TOP/tests/kernel/base.config" "$TOP/tests/kernel/$4.config")
-	local mk=(make -C "$src" "O=$out" "ARCH=$3")
+	local frags mk=(make -C "$src" "O=$out" "ARCH=$3")
 
+	mapfile -t frags < <(fragments "$4")
+	mk=(make -C "$src" "O=$out" "ARCH=$3")
 	"${mk[@]}" tinyconfig &&
 		"$src/scripts/kconfig/merge_config.sh" -m -O "$out" "$out/.config" "${frags[@]}" &&
 		"${mk[@]}" olddefconfig &&
@@ -64,7 +77,7 @@ merge_config()
 
 main()
 {
-	local kernel vm src arch key dir out target patch mk
+	local kernel vm src arch key dir out target patches patch mk
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
 	if [[ ${1:-} == --check-config ]]; then
@@ -80,8 +93,9 @@ main()
 	src=$("$TOP/scripts/fetch.sh" "$kernel")
 	[[ ! -e $src/.config && ! -d $src/include/config ]] ||
 		die "$src has been built in place; run there: make mrproper"
+	patches=$TOP/tests/kernel/${vm%%-*}
 	case $vm in
-	uml) arch=um target=linux ;;
+	uml*) arch=um target=linux ;;
 	qemu) arch=x86_64 target=vmlinux ;;
 	esac
 
@@ -89,8 +103,8 @@ main()
 		echo "1 $target" # count up when the way it is built changes
 		source_id "$src"
 		gcc --version
-		cat "$TOP/tests/kernel/"{base,"$vm"}.config
-		[[ ! -d $TOP/tests/kernel/$vm ]] || cat "$TOP/tests/kernel/$vm"/*.patch
+		fragments "$vm" | xargs cat
+		[[ ! -d $patches ]] || cat "$patches"/*.patch
 	} | sha256sum | cut -c1-12)
 	dir=$CACHE/kernel/$kernel-$vm-$key
 	lock "kernel-$vm"
@@ -102,7 +116,7 @@ main()
 	log "building the $vm test kernel from ${src} (some 10 minutes on two cores)"
 	out=$dir/build
 	mkdir -p "$out"
-	if [[ -d $TOP/tests/kernel/$vm ]]; then
+	if [[ -d $patches ]]; then
 		rm -rf "$dir/src"
 		log "patching a copy of the source for $vm"
 		cp -al "$src" "$dir/src" 2>/dev/null || {
@@ -111,7 +125,7 @@ main()
 		}
 		rm -rf "$dir/src/.git"
 		src=$dir/src
-		for patch in "$TOP/tests/kernel/$vm"/*.patch; do
+		for patch in "$patches"/*.patch; do
 			GIT_CEILING_DIRECTORIES=$dir git -C "$src" apply --whitespace=nowarn "$patch" ||
 				die "${patch#"$TOP"/} does not apply to $src"
 		done

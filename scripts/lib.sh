@@ -121,8 +121,8 @@ kernel_check()
 vm_check()
 {
 	case ${1:-} in
-	uml | qemu) ;;
-	*) die "VM=${1:-} is not one of: uml qemu" ;;
+	uml | uml-debug | qemu) ;;
+	*) die "VM=${1:-} is not one of: uml uml-debug qemu" ;;
 	esac
 }
 

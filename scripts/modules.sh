@@ -67,7 +67,7 @@ main()
 	else
 		vm_check "$vm"
 		kdir=$("$TOP/scripts/kernel.sh" "$kernel" "$vm")/build
-		[[ $vm != uml ]] || args=(ARCH=um)
+		[[ $vm != uml* ]] || args=(ARCH=um)
 	fi
 	dir=$("$TOP/scripts/prepare.sh" "$kernel")
 	lock "modules-${BUILD//\//-}"

@@ -79,7 +79,7 @@ boot()
 	# shellcheck disable=SC2054
 	[[ -z $PLUGIN ]] || accel+=(-icount shift=2,sleep=off -plugin "$PLUGIN")
 	case $1 in
-	uml)
+	uml*)
 		exec "${run[@]}" "$2/linux" "mem=${MEM}M" "ncpus=$CPUS" seccomp=on ${PIN:+pincpus} \
 			"initrd=$OUT/initrd" "ubd0=$OUT/disk" con=null con0=null,fd:1 \
 			panic=-1 loglevel=6 </dev/null

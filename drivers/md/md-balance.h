@@ -113,14 +113,8 @@ void md_balance_start(struct md_rdev *rdev, struct md_balance_read *read,
 		      bool shared);
 void md_balance_end(struct md_rdev *rdev, struct md_balance_read *read);
 
-/*
- * A turn is so many reads: short enough for even shares in a short time; or, if
- * a read ends within the call that submits it, as that of a RAM disk, so long
- * that a CPU's caches know one member only. There is never a second read in
- * flight then that another member could serve.
- */
+/* A turn is so many reads: what a member's disk uses stays in the cache. */
 #define MD_BALANCE_RUN		4
-#define MD_BALANCE_RUN_SYNC	65536
 /* Compare the members once in so many reads also if that is not needed. */
 #define MD_BALANCE_COMPARE	8
 
@@ -139,11 +133,16 @@ static inline void md_balance_begin(struct md_balance_pick *pick,
 				    unsigned int members, bool synchronous)
 {
 	unsigned int reads = this_cpu_inc_return(set->reads);
-	unsigned int turn = reads / (synchronous ? MD_BALANCE_RUN_SYNC :
-						   MD_BALANCE_RUN);
-
 	/* CPUs that do the same at the same time begin with different ones. */
-	turn += raw_smp_processor_id();
+	unsigned int turn = raw_smp_processor_id();
+
+	/*
+	 * If a read ends within the call that submits it, as that of a RAM disk,
+	 * there is never another one in flight that the CPU could have sent
+	 * elsewhere: turns would only cost it cache misses.
+	 */
+	if (!synchronous)
+		turn += reads / MD_BALANCE_RUN;
 	pick->index = -1;
 	pick->turn = turn % members;
 	pick->later = (turn / members) & 1;

@@ -28,6 +28,31 @@ holds()
 	until_true 10 slot_none && wait && stop
 }
 
+# holds_for VARIANT SECONDS: reads of a member take so long; it fails meanwhile, leaves
+# its slot when they have ended, and not much later, and the array goes on
+holds_for()
+{
+	local t0 t1
+
+	md_use "$1" && modprobe dm-mod && modprobe dm-delay || return
+	create 1 --assume-clean --bitmap=none --raid-devices=2 /dev/mapper/held /dev/ram0 || return
+	dmsetup reload held --table "0 65536 delay /dev/ram1 0 $(($2 * 1000)) /dev/ram1 0 0" &&
+		dmsetup suspend held && dmsetup resume held || return
+	t0=$(awk '{ print int($1 * 10) }' /proc/uptime)
+	fio --eta=never --output=/tmp/held.log --name=held --filename=/dev/md0 --direct=1 --rw=randread --bs=4k \
+		--ioengine=libaio --iodepth=4 --number_ios=8 &
+	until_true 20 held && mdadm --quiet /dev/md0 --fail /dev/mapper/held || return
+	fio --eta=never --output=/tmp/served.log --name=served --filename=/dev/md0 --direct=1 \
+		--rw=randread --bs=4k --ioengine=libaio --iodepth=4 --time_based --runtime=2 || return
+	! slot_none && until_true $(($2 + 10)) slot_none || return
+	t1=$(awk '{ print int($1 * 10) }' /proc/uptime)
+	echo "# $1: out of its slot after $(((t1 - t0) / 10)).$(((t1 - t0) % 10)) s"
+	wait
+	dmsetup reload held --table "0 65536 linear /dev/ram1 0" && dmsetup suspend held &&
+		dmsetup resume held && stop || return
+	[ $((t1 - t0)) -ge $(($2 * 10)) ] && [ $((t1 - t0)) -le $(($2 * 10 + 15)) ]
+}
+
 # held: a read stays on that member
 held()
 {
@@ -40,8 +65,10 @@ slot_none()
 	[ "$(cat /sys/block/md0/md/dev-dm-0/slot)" = none ]
 }
 
-plan 3
+plan 5
 try ramdisks 2 32
 ok "stock: a member that holds its I/O is removed after that" holds stock
 ok "percpu: a member that holds its I/O is removed after that" holds percpu
+ok "stock: one that holds it for 10 s is removed after 10 s" holds_for stock 10
+ok "percpu: one that holds it for 10 s is removed after 10 s" holds_for percpu 10
 ok "all modules can go" md_unload
