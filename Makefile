@@ -46,8 +46,8 @@ clean:
 #:                 function, stock and percpu; prints a table, and a model of
 #:                 the IOPS on up to 128 CPUs; writes build/c2c
 #: make check      every quick test; TESTS="010 020" runs only those of tests/md
-#: make check-long the functional tests on a kernel with KASAN, lockdep, kmemleak;
-#:                 also with TESTS=
+#: make check-long the functional tests on a kernel with KASAN and lockdep; also
+#:                 with TESTS=
 #: make lint       the static part of check
 #: make litmus     the memory-model part of check
 #: make spin       the state-space part of check, whole: 3 minutes
@@ -63,7 +63,7 @@ clean:
 #:
 #: KERNEL=7.3      one of the file `kernels`
 #: VM=uml          uml (native speed) or qemu (the x86 code, slow without KVM);
-#:                 or uml-debug, with KASAN, lockdep and kmemleak
+#:                 or uml-debug, with KASAN and lockdep
 #: LEVELS="raid0 raid1 raid10 raid5"    bench and c2c: which levels
 #: JOBS="1 2"      bench: numbers of fio jobs, each on a CPU of its own
 #: DEPTH=128       bench: queue depth of a job

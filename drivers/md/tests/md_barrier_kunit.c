@@ -26,13 +26,15 @@ struct barrier_ctx {
 	spinlock_t		lock;
 	unsigned int		left[8];
 	int			nr_left;
-	/* Calls that have not returned. */
+	/* Calls: all of them, and how many have not returned. */
+	struct barrier_call	*call;
 	atomic_t		calls;
 };
 
 /* A call that may sleep, in a thread of its own. */
 struct barrier_call {
 	struct barrier_ctx	*ctx;
+	struct barrier_call	*next;
 	void			(*fn)(struct barrier_call *call);
 	sector_t		sector;
 	int			arg;
@@ -40,6 +42,7 @@ struct barrier_call {
 	int			err;
 	struct completion	started;
 	struct completion	done;
+	struct completion	exited;
 };
 
 static void barrier_flush(struct md_barrier *barrier)
@@ -72,6 +75,7 @@ static int barrier_init(struct kunit *test)
 static void barrier_exit(struct kunit *test)
 {
 	struct barrier_ctx *ctx = test->priv;
+	struct barrier_call *call;
 
 	if (!ctx)
 		return;
@@ -82,6 +86,12 @@ static void barrier_exit(struct kunit *test)
 		return;
 	}
 	md_barrier_exit(&ctx->barrier);
+	while (ctx->call) {
+		call = ctx->call;
+		ctx->call = call->next;
+		wait_for_completion(&call->exited);
+		kfree(call);
+	}
 	kfree(ctx);
 }
 
@@ -127,10 +137,11 @@ static int barrier_thread(void *data)
 	complete(&call->started);
 	call->fn(call);
 	atomic_dec(&call->ctx->calls);
-	kthread_complete_and_exit(&call->done, 0);
+	complete(&call->done);
+	kthread_complete_and_exit(&call->exited, 0);
 }
 
-/* Not freed: the thread may be there for longer than the test. */
+/* Freed at the end, if then all have returned. */
 static struct barrier_call *barrier_start(struct kunit *test,
 					  void (*fn)(struct barrier_call *),
 					  sector_t sector, int arg)
@@ -140,15 +151,19 @@ static struct barrier_call *barrier_start(struct kunit *test,
 
 	KUNIT_ASSERT_NOT_NULL(test, call);
 	call->ctx = test->priv;
+	call->next = call->ctx->call;
+	call->ctx->call = call;
 	call->fn = fn;
 	call->sector = sector;
 	call->arg = arg;
 	init_completion(&call->started);
 	init_completion(&call->done);
+	init_completion(&call->exited);
 	atomic_inc(&call->ctx->calls);
 	task = kthread_run(barrier_thread, call, "md_barrier");
 	if (IS_ERR(task)) {
 		atomic_dec(&call->ctx->calls);
+		complete(&call->exited);
 		KUNIT_FAIL_AND_ABORT(test, "no thread: %ld", PTR_ERR(task));
 	}
 	wait_for_completion(&call->started);
