@@ -68,7 +68,6 @@ merge_config()
 	local frags mk=(make -C "$src" "O=$out" "ARCH=$3")
 
 	mapfile -t frags < <(fragments "$4")
-	mk=(make -C "$src" "O=$out" "ARCH=$3")
 	"${mk[@]}" tinyconfig &&
 		"$src/scripts/kconfig/merge_config.sh" -m -O "$out" "$out/.config" "${frags[@]}" &&
 		"${mk[@]}" olddefconfig &&

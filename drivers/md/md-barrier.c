@@ -318,7 +318,7 @@ unsigned int md_barrier_get_slow(struct md_barrier *barrier, sector_t sector,
 	struct md_barrier_bucket *bucket = &barrier->bucket[index];
 
 	atomic_inc(&bucket->pending);
-	/* E: pairs with F in md_barrier_freeze() and G in md_barrier_raise(). */
+	/* E: pairs with F in md_barrier_stop() and G in md_barrier_raise(). */
 	smp_mb__after_atomic();
 	if (!md_barrier_closed(barrier, bucket, class))
 		return index;

@@ -73,13 +73,6 @@ done
 	echo "cpus	$(nproc)"
 } >/results/about.tsv
 
-for round in $(seq "$ROUNDS"); do
-	order="stock percpu"
-	[ $((round % 2)) = 1 ] || order="percpu stock"
-	for level in brd $LEVELS; do
-		for variant in $order; do
-			one "$round" "$level" "$variant"
-		done
-	done
-done
+# shellcheck disable=SC2086 # words
+in_turn brd $LEVELS
 md_unload

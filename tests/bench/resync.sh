@@ -99,13 +99,6 @@ STEP=0
 STEPS=$(($(echo "$LEVELS" | wc -w) * 2 * ROUNDS))
 echo 1 >/proc/sys/kernel/printk
 ramdisks 4 $DISK_MB || exit
-for round in $(seq "$ROUNDS"); do
-	order="stock percpu"
-	[ $((round % 2)) = 1 ] || order="percpu stock"
-	for level in $LEVELS; do
-		for variant in $order; do
-			one "$round" "$level" "$variant"
-		done
-	done
-done
+# shellcheck disable=SC2086 # words
+in_turn $LEVELS
 md_unload

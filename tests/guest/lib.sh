@@ -155,3 +155,20 @@ idle()
 {
 	until_true "$1" md_is sync_action idle
 }
+
+# in_turn LEVEL...: the job's own `one ROUND LEVEL VARIANT`, for each level of each of
+# $ROUNDS rounds, with stock and percpu in an order that alternates
+in_turn()
+{
+	local round order level modules
+
+	for round in $(seq "$ROUNDS"); do
+		order="stock percpu"
+		[ $((round % 2)) = 1 ] || order="percpu stock"
+		for level; do
+			for modules in $order; do
+				one "$round" "$level" "$modules"
+			done
+		done
+	done
+}
