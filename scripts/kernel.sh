@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# kernel.sh KERNEL VM: build the test kernel for VM (uml, uml-debug or qemu) from
-# the kernel's source and tests/kernel, and print its folder: linux (the image to
+# kernel.sh KERNEL VM: build the test kernel for VM from the kernel's source and
+# tests/kernel, and print its folder: linux (the image to
 # boot), build (what modules are built against), root (its modules, installed).
 # It is cached by the content of all that it is made from.
 #
@@ -56,8 +56,9 @@ fragments()
 {
 	local f
 
-	for f in base "${1%%-*}" "${1#*-}"; do
-		echo "$TOP/tests/kernel/$f.config"
+	for f in base "${1%%-*}" "${1#*-}" "$1"; do
+		f=$TOP/tests/kernel/$f.config
+		[[ ! -e $f ]] || echo "$f"
 	done | uniq
 }
 
@@ -95,7 +96,7 @@ main()
 	patches=$TOP/tests/kernel/${vm%%-*}
 	case $vm in
 	uml*) arch=um target=linux ;;
-	qemu) arch=x86_64 target=vmlinux ;;
+	qemu*) arch=x86_64 target=vmlinux ;;
 	esac
 
 	key=$({

@@ -121,8 +121,8 @@ kernel_check()
 vm_check()
 {
 	case ${1:-} in
-	uml | uml-debug | qemu) ;;
-	*) die "VM=${1:-} is not one of: uml uml-debug qemu" ;;
+	uml | uml-debug | qemu | qemu-debug | qemu-kcsan) ;;
+	*) die "VM=${1:-} is not one of: uml uml-debug qemu qemu-debug qemu-kcsan" ;;
 	esac
 }
 
@@ -201,7 +201,7 @@ need_vm()
 {
 	echo fio:fio busybox:busybox dmsetup:dmsetup lvm:lvm2 mkfs.ext4:e2fsprogs \
 		cpio:cpio setpriv:util-linux dpkg-source:dpkg-dev
-	[[ $1 != qemu ]] || echo qemu-system-x86_64:qemu-system-x86
+	[[ $1 != qemu* ]] || echo qemu-system-x86_64:qemu-system-x86
 }
 
 # build_guest KERNEL VM [PROGRAM:PACKAGE...]: all that a guest needs, and these

@@ -73,6 +73,7 @@ boot()
 	# shellcheck disable=SC2054 # they are QEMU's commas
 	local accel=(-accel tcg,thread=single -cpu max,-cx16,-la57)
 
+	[[ $1 != qemu-* ]] || accel[1]=tcg,thread=multi
 	[[ ! -w /dev/kvm || -n $PLUGIN ]] || accel=(-accel kvm -cpu host)
 	# The guest's clock goes by what it runs, not by this machine's: the ticks and
 	# the turns of the vCPUs are the same however busy this machine is.
@@ -80,13 +81,11 @@ boot()
 	[[ -z $PLUGIN ]] || accel+=(-icount shift=2,sleep=off -plugin "$PLUGIN")
 	case $1 in
 	uml*)
-		# kmemleak wants call_rcu() on a CPU that frees what it was started
-		# with, before it is online.
-		exec "${run[@]}" "$2/linux" "mem=${MEM}M" "ncpus=$CPUS" seccomp=on ${PIN:+pincpus} kmemleak=off \
+		exec "${run[@]}" "$2/linux" "mem=${MEM}M" "ncpus=$CPUS" seccomp=on ${PIN:+pincpus} \
 			"initrd=$OUT/initrd" "ubd0=$OUT/disk" con=null con0=null,fd:1 \
 			panic=-1 loglevel=6 </dev/null
 		;;
-	qemu)
+	qemu*)
 		exec "${run[@]}" qemu-system-x86_64 -nodefaults -no-user-config -display none \
 			-no-reboot -machine pc "${accel[@]}" -smp "$CPUS" -m "$MEM" \
 			-kernel "$2/linux" -initrd "$OUT/initrd" -serial stdio \
