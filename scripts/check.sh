@@ -127,8 +127,8 @@ functional()
 	name=${name%.sh}
 	out=$BUILD/$1/$2/check/$name
 	log "$2: $name: $(sed -n 's/^# This test will //p' "$3" | head -n 1)..."
-	[[ $2 != *-debug ]] || more=(--timeout 2400 --mem 2048)
-	"$TOP/scripts/vm.sh" --out "$out" --timeout 420 "${more[@]}" --set VARIANT=percpu "$1" "$2" "$3" || rc=$?
+	[[ $2 != *-* ]] || more=(--timeout 3000 --set LONG=1)
+	"$TOP/scripts/vm.sh" --out "$out" --timeout 420 --mem 2560 "${more[@]}" --set VARIANT=percpu "$1" "$2" "$3" || rc=$?
 	while IFS= read -r line; do
 		case $line in
 		"ok "*) passed "$2 $name: ${line#ok * }" ;;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # vm.sh [OPTION...] KERNEL VM JOB: boot the guest on the test kernel, run the
-# script JOB in it, and judge. What the job leaves in /results comes back.
+# script JOB in it, and judge. What the job leaves in /results comes back. Of a
+# job that says "# program: X.c", X is compiled and goes to /job.
 #
 #	--out DIR	where: DIR/console, DIR/results/, DIR/verdict
 #	--cpus N	CPUs of the guest (2)
@@ -45,10 +46,13 @@ verdict()
 # job_cpio JOB NONCE: what this run adds to the initramfs
 job_cpio()
 {
-	local dir var
+	local dir var src
 
 	dir=$(mktemp -d "$OUT/job.XXXXXX")
 	mkdir -p "$dir/job"
+	for src in $(sed -n 's/^# program: //p' "$1"); do
+		gcc -O2 -Wall -static -pthread -o "$dir/job/$(basename "$src" .c)" "$TOP/$src"
+	done
 	cp "$1" "$dir/job/run"
 	((${#FILES[@]} == 0)) || cp "${FILES[@]}" "$dir/job/"
 	for var in "NONCE=$2" "CPUS=$CPUS" "TIMEOUT=$TIMEOUT" "${VARS[@]}"; do

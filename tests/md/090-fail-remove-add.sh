@@ -8,6 +8,7 @@
 . /lib.sh
 
 TURNS=${TURNS:-25}
+[ -z "$LONG" ] || TURNS=200
 
 now_ms()
 {

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# This test will let the flush of a member fail: the member fails, or the caller gets
+# the error; and fsync does not succeed before the metadata tells that it failed.
+
+# shellcheck source=tests/guest/lib.sh
+. /lib.sh
+
+T=/sys/kernel/tracing
+
+# member N good|bad: /dev/mapper/mN, whose flush works or fails
+member()
+{
+	local table flush=/dev/nullb$1
+
+	[ "$2" = good ] || flush=/dev/mapper/bad$1
+	table="0 524288 delay /dev/nullb$1 0 0 /dev/nullb$1 0 0 $flush 0 0"
+	if [ -e "/dev/mapper/m$1" ]; then
+		dmsetup reload "m$1" --table "$table" && dmsetup suspend "m$1" &&
+			dmsetup resume "m$1"
+	else
+		dmsetup create "m$1" --table "$table"
+	fi
+}
+
+# array VARIANT LEVEL N OPTION...: of N members that are good, nothing to update
+array()
+{
+	local variant=$1 level=$2 n=$3 i
+
+	shift 3
+	md_use "$variant" || return
+	for i in $(seq 0 $((n - 1))); do
+		member "$i" good && { mdadm --quiet --zero-superblock "/dev/mapper/m$i" 2>/dev/null; true; }
+	done
+	# shellcheck disable=SC2046 # words
+	create "$level" "$@" --raid-devices="$n" $(seq 0 $((n - 1)) | sed "s|^|/dev/mapper/m|") || return
+	[ ! -e /sys/block/md0/md/safe_mode_delay ] || md safe_mode_delay 0
+	write_fsync
+}
+
+write_fsync()
+{
+	dd if=/dev/zero of=/dev/md0 bs=4k count=1 conv=fsync,notrunc 2>/tmp/dd.log
+}
+
+state()
+{
+	cat "/sys/block/md0/md/dev-dm-$1/state"
+}
+
+is_faulty()
+{
+	state "$1" | grep -q faulty
+}
+
+# recorded MEMBER: in the trace, the last superblock is on MEMBER when fsync ends
+recorded()
+{
+	awk -v dev="$(tr : , <"/sys/block/dm-$1/dev")" '
+		{ sub(/.* block_bio_complete: /, "") }
+		$1 == dev && $3 < 256 && $5 > 0 { sb = NR }
+		$1 == "9,0" && $2 ~ /^F/ { fsync = NR }
+		END { exit !(sb && fsync > sb) }
+	' $T/trace
+}
+
+trace()
+{
+	echo mono >$T/trace_clock
+	echo >$T/trace
+	echo "$1" >$T/events/block/block_bio_complete/enable
+}
+
+# redundant VARIANT LEVEL N OPTION...: without member 1 it goes on
+redundant()
+{
+	array "$@" || return
+	member 1 bad
+	trace 1
+	write_fsync || return
+	trace_ends "$1-$2"
+	is_faulty "$((1 + FIRST))" && recorded "$FIRST" && write_fsync && stop
+}
+
+trace_ends()
+{
+	echo 0 >$T/events/block/enable
+	cp $T/trace "/results/trace-$1"
+}
+
+# last VARIANT LEVEL N BAD OPTION...: without member BAD as well it cannot
+last()
+{
+	local variant=$1 level=$2 n=$3 bad=$4
+
+	shift 4
+	array "$variant" "$level" "$n" "$@" && member 1 bad && write_fsync &&
+		is_faulty "$((1 + FIRST))" && member "$bad" bad || return
+	! write_fsync && grep -q "nput/output" /tmp/dd.log && stop
+}
+
+# none VARIANT LEVEL: there is no redundancy: the error comes, each time, and no more
+none()
+{
+	array "$1" "$2" 2 || return
+	member 1 bad
+	! write_fsync && ! write_fsync || return
+	member 1 good
+	write_fsync && stop
+}
+
+# lies VARIANT: what stock does
+lies()
+{
+	array "$1" 0 2 && member 1 bad && write_fsync &&
+		dmesg | grep -q "dm-$((1 + FIRST)) flush io error" && member 1 good && stop
+}
+
+plan 12
+try modprobe dm-mod
+try modprobe dm-delay
+try modprobe dm-flakey
+for i in 0 1 2 3; do
+	try null_disk "$i" 256 cache_size=32
+	try dmsetup create "bad$i" --table "0 524288 flakey /dev/nullb$i 0 0 1 1 error_writes"
+done
+# The first member's number among the dm disks.
+FIRST=4
+
+ok "stock raid0: fsync succeeds though a flush has failed" lies stock
+ok "raid0: fsync tells" none percpu 0
+ok "linear: fsync tells" none percpu linear
+ok "raid1: the member fails, recorded before fsync ends" redundant percpu 1 2 --assume-clean --bitmap=none
+ok "raid10: the member fails, recorded before fsync ends" redundant percpu 10 4 --assume-clean --bitmap=none
+ok "raid5: the member fails, recorded before fsync ends" redundant percpu 5 3 --assume-clean --bitmap=none
+ok "raid6: the member fails, recorded before fsync ends" redundant percpu 6 4 --assume-clean --bitmap=none
+ok "raid1, the last member: fsync tells" last percpu 1 2 0 --assume-clean --bitmap=none
+ok "raid10, both of a pair: fsync tells" last percpu 10 4 0 --assume-clean --bitmap=none
+ok "raid5, two members: fsync tells" last percpu 5 3 2 --assume-clean --bitmap=none
+ok "raid1 with a bitmap: the member fails, recorded before fsync ends" \
+	redundant percpu 1 2 --assume-clean --bitmap=internal
+ok "all modules can go" md_unload
