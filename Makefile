@@ -3,7 +3,7 @@
 
 KERNEL ?= $(shell awk '!/^\#/ && NF { print $$1; exit }' kernels)
 VM ?= uml
-export KERNEL VM LEVELS JOBS DEPTH RUNTIME ROUNDS RW VCPUS VARIANTS BITMAP IOS TESTS KSRC KDIR MIRROR
+export KERNEL VM LEVELS DBENCH JOBS DEPTH RUNTIME ROUNDS RW VCPUS VARIANTS BITMAP IOS TESTS KSRC KDIR MIRROR
 
 .PHONY: help bench check check-long c2c modules kernel fetch edit refresh litmus spin lint clean
 .NOTPARALLEL:
@@ -63,13 +63,17 @@ clean:
 #:
 #: KERNEL=7.3      one of the file `kernels`
 #: VM=uml          uml (native speed) or qemu (the x86 code, slow without KVM);
-#:                 or uml-debug, with KASAN and lockdep
+#:                 uml-debug and qemu-debug with KASAN and lockdep, the latter
+#:                 with kmemleak and CPU hotplug; qemu-kcsan
 #: LEVELS="raid0 raid1 raid10 raid5"    bench and c2c: which levels
-#: JOBS="1 2"      bench: numbers of fio jobs, each on a CPU of its own
+#: JOBS="1 2"      bench: numbers of fio jobs, each on a CPU of its own; with
+#:                 RW=fsync of threads, "1 16 128"
 #: DEPTH=128       bench: queue depth of a job
 #: RUNTIME=2       bench: seconds a run
 #: ROUNDS=5        bench: rounds of stock and percpu; 10 for figures to publish
-#: RW=randread     c2c: which I/O, some of randread randwrite fsync
+#: RW=randread     bench: randread, or fsync on disks whose flush takes 100 us;
+#:                 c2c: which I/O, some of randread randwrite fsync
+#: DBENCH=5        bench, RW=fsync: seconds of dbench -s a run, 128 clients; 0: none
 #: VCPUS=4         c2c: CPUs of the guest, one thread on each
 #: IOS=20000       c2c: I/Os that are counted of each, exactly
 #: VARIANTS="stock percpu"    c2c: which module sets

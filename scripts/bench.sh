@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# bench.sh KERNEL VM: random reads on stock and on percpu, in turn, in one boot.
-# From the environment: LEVELS JOBS DEPTH RUNTIME ROUNDS. Prints a Markdown
-# table; writes build/bench/{bench,summary,about}.tsv, table.md and bench.svg.
+# bench.sh KERNEL VM: random reads on stock and on percpu, in turn, in one boot; or
+# with RW=fsync, writes that are flushed, and stock with the flushes of Linux 6.11 as a
+# third. From the environment: RW LEVELS JOBS DEPTH RUNTIME ROUNDS DBENCH. Prints a
+# Markdown table; writes build/bench/{bench,summary,about}.tsv, table.md and bench.svg;
+# build/bench-fsync likewise.
 
 # shellcheck source=scripts/lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -21,7 +23,7 @@ plot()
 		set grid ytics lc rgb "#cccccc"
 		set yrange [0:*]
 		set ylabel "thousand IOPS, median and range of $2 rounds"
-		set title "4 KiB random reads over ramdisks ($3)"
+		set title "$4 ($3)"
 		set key outside bottom center horizontal
 		set xtics rotate by -30
 		plot "summary.tsv" skip 1 using (\$3/1000):(\$4/1000):(\$5/1000):xtic(stringcolumn(1)." ".stringcolumn(2)."j") \
@@ -30,11 +32,42 @@ plot()
 	END
 }
 
+# build_serial KERNEL VM: stock with one flush at a time; prints its md-mod.ko
+build_serial()
+{
+	local dir=$BUILD/$1/serial out=$BUILD/$1/$2/serial args=()
+
+	rm -rf "$dir"
+	cp -r "$BUILD/$1/stock" "$dir"
+	patch --quiet --directory="$dir" --strip=3 <"$TOP/tests/bench/one-at-a-time.patch" ||
+		die "tests/bench/one-at-a-time.patch does not apply"
+	[[ $2 != uml* ]] || args=(ARCH=um)
+	rm -rf "$out"
+	cp -rs "$dir" "$out"
+	run_logged "$out.log" "building one flush at a time" \
+		make -C "$("$TOP/scripts/kernel.sh" "$1" "$2")/build" "M=$out" "-j$NCPU" "${args[@]}" modules
+	strip --strip-debug "$out/md-mod.ko"
+	echo "$out/md-mod.ko"
+}
+
+# tables TSV SUMMARY ROUNDS ABOUT TITLE [BASE...]
+tables()
+{
+	local base
+
+	for base in "${@:6}"; do
+		"$TOP/scripts/table.sh" "$1" "${2%.tsv}-$base.tsv" "$base"
+		echo
+	done
+	"$TOP/scripts/table.sh" "$1" "$2"
+	printf '\nMedian (min to max) of %s rounds, in turn in one boot; %s. %s.\n' "$3" "$5" "$4"
+}
+
 main()
 {
-	local kernel vm levels=${LEVELS:-raid0 raid1 raid10 raid5} jobs=${JOBS:-1 2}
-	local depth=${DEPTH:-128} runtime=${RUNTIME:-2} rounds=${ROUNDS:-5}
-	local j n=0 out=$BUILD/bench run cpus=1 rc=0 about
+	local kernel vm rw=${RW:-randread} levels=${LEVELS:-raid0 raid1 raid10 raid5} jobs
+	local depth=${DEPTH:-128} runtime=${RUNTIME:-2} rounds=${ROUNDS:-5} dbench=${DBENCH:-5}
+	local j n=0 out=$BUILD/bench run cpus=1 rc=0 about max=8 title note base=() extra=() seconds
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
 	kernel=${1:-}
@@ -45,10 +78,25 @@ main()
 	number_check DEPTH "$depth" 1 1024
 	number_check RUNTIME "$runtime" 1 600
 	number_check ROUNDS "$rounds" 1 1000
+	number_check DBENCH "$dbench" 0 600
+	case $rw in
+	randread)
+		jobs=${JOBS:-1 2}
+		title="4 KiB random reads over ramdisks"
+		note="brd is one bare ramdisk, the control"
+		;;
+	fsync)
+		jobs=${JOBS:-1 16 128}
+		max=1024 out=$BUILD/bench-fsync base=(serial)
+		title="4 KiB writes with fsync, flush 100 us"
+		note="a write and an fsync count as one; serial is stock with one flush at a time for the array; dbench-s in MB/s"
+		;;
+	*) die "RW=$rw is not one of: randread fsync" ;;
+	esac
 	[[ -n ${jobs// /} ]] || die "JOBS is empty: numbers of jobs, such as \"1 2\""
 	for j in $jobs; do
-		number_check JOBS "$j" 1 8
-		((j <= cpus)) || cpus=$j
+		number_check JOBS "$j" 1 $max
+		((j <= cpus || max > 8)) || cpus=$j
 		n=$((n + 1))
 	done
 	((cpus <= NCPU)) || warn "$cpus jobs on $NCPU CPUs: the figures will say little"
@@ -56,16 +104,26 @@ main()
 	unset KDIR
 	ksrc_check "$kernel"
 	lock "run${BUILD//\//-}"
-	build_guest "$kernel" "$vm" gnuplot:gnuplot-nox
+	if [[ $rw == fsync ]]; then
+		build_guest "$kernel" "$vm" gnuplot:gnuplot-nox patch:patch
+		extra=(--file "$(build_serial "$kernel" "$vm")"
+			--file /usr/share/dbench/client.txt --set "DBENCH=$dbench" --mem 8192)
+		n=$(($(wc -w <<<"$levels") * n * 3 * rounds))
+		seconds=$((n * (runtime + 2) + 3 * rounds * (dbench + 10)))
+	else
+		build_guest "$kernel" "$vm" gnuplot:gnuplot-nox
+		extra=(--mem 1536 --pin)
+		n=$((($(wc -w <<<"$levels") + 1) * n * 2 * rounds))
+		seconds=$((n * (runtime * 10 + 9) / 10))
+	fi
 
-	n=$((($(wc -w <<<"$levels") + 1) * n * 2 * rounds))
-	log "measuring: $n runs of $runtime s, about $((n * (runtime * 10 + 9) / 600 + 1)) minutes; leave the machine alone"
+	log "measuring: $n runs of $runtime s, about $((seconds / 60 + 1)) minutes; leave the machine alone"
 	run=$BUILD/$kernel/$vm/bench
-	"$TOP/scripts/vm.sh" --out "$run" --cpus "$((cpus > 2 ? cpus : 2))" --mem 1536 --pin --show \
-		--timeout $((n * (runtime + 10) + 120)) \
+	"$TOP/scripts/vm.sh" --out "$run" --cpus "$((cpus > 2 ? cpus : 2))" --show \
+		--timeout $((seconds * 3 + n * 8 + 120)) "${extra[@]}" \
 		--set "LEVELS=$levels" --set "JOBS=$jobs" --set "DEPTH=$depth" \
 		--set "RUNTIME=$runtime" --set "ROUNDS=$rounds" \
-		"$kernel" "$vm" "$TOP/tests/bench/randread.sh" || rc=$?
+		"$kernel" "$vm" "$TOP/tests/bench/$rw.sh" || rc=$?
 	((rc == 0)) || {
 		tail -n 15 "$run/console" >&2
 		die "no measurement: $(<"$run/verdict"); the console is in $run/console"
@@ -77,11 +135,8 @@ main()
 	printf 'machine\t%s\n' "$(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1), $NCPU CPUs, host Linux $(uname -r | cut -d- -f1), $vm guest" >>"$out.tmp/about.tsv"
 	printf 'run\t%s\n' "DEPTH=$depth RUNTIME=$runtime ROUNDS=$rounds, $(date -u +%F)" >>"$out.tmp/about.tsv"
 	about=$(awk -F'\t' '{ printf "%s%s: %s", (NR > 1 ? "; " : ""), $1, $2 }' "$out.tmp/about.tsv")
-	{
-		"$TOP/scripts/table.sh" "$out.tmp/bench.tsv" "$out.tmp/summary.tsv"
-		printf '\nMedian (min to max) of %s rounds, stock and percpu in turn in one boot; brd is one bare ramdisk, the control. %s.\n' "$rounds" "$about"
-	} >"$out.tmp/table.md"
-	(plot "$out.tmp" "$rounds" "Linux $(awk -F'\t' '$1 == "kernel" { print $2 }' "$out.tmp/about.tsv"), $vm")
+	tables "$out.tmp/bench.tsv" "$out.tmp/summary.tsv" "$rounds" "$about" "$note" "${base[@]}" >"$out.tmp/table.md"
+	(plot "$out.tmp" "$rounds" "Linux $(awk -F'\t' '$1 == "kernel" { print $2 }' "$out.tmp/about.tsv"), $vm" "$title")
 	rm -rf "$out"
 	mv "$out.tmp" "$out"
 	cat "$out/table.md"

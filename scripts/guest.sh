@@ -9,7 +9,7 @@
 # shellcheck source=scripts/lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
 
-TOOLS=(busybox fio dmsetup lvm mkfs.ext4 e2fsck debugfs mkfs.xfs xfs_repair)
+TOOLS=(busybox fio dmsetup lvm mkfs.ext4 e2fsck debugfs mkfs.xfs xfs_repair dbench)
 
 # copy_tools ROOT MDADM: the programs, and the libraries that they load
 copy_tools()

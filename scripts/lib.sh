@@ -199,7 +199,7 @@ NEED_BUILD=(gcc:gcc make:make flex:flex bison:bison bc:bc cpio:cpio depmod:kmod
 # need_vm VM: likewise, as words
 need_vm()
 {
-	echo fio:fio busybox:busybox dmsetup:dmsetup lvm:lvm2 mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs \
+	echo fio:fio busybox:busybox dmsetup:dmsetup lvm:lvm2 mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs dbench:dbench \
 		cpio:cpio setpriv:util-linux dpkg-source:dpkg-dev
 	[[ $1 != qemu* ]] || echo qemu-system-x86_64:qemu-system-x86
 }

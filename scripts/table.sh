@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# table.sh BENCH.TSV SUMMARY.TSV: print bench.tsv as a Markdown table, and write
-# the same figures to summary.tsv. Columns of bench.tsv: round, level, variant,
-# jobs, IOPS. The ratio is taken round by round, its median and range shown.
+# table.sh BENCH.TSV SUMMARY.TSV [BASE]: print bench.tsv as a Markdown table, and
+# write the same figures to summary.tsv: percpu beside BASE (stock). Columns of
+# bench.tsv: round, level, variant, jobs, IOPS. The ratio is taken round by round,
+# its median and range shown.
 
 # shellcheck source=scripts/lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -12,7 +13,7 @@ main()
 {
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
 	[[ -s ${1:-} && -n ${2:-} ]] || die "wants a bench.tsv that is not empty, and the name of a summary.tsv"
-	awk -F'\t' -v summary="$2" '
+	awk -F'\t' -v summary="$2" -v base="${3:-stock}" '
 	# sort v[1..n] in place, by insertion: n is a handful
 	function sort(v, n,    i, j, x) {
 		for (i = 2; i <= n; i++) {
@@ -30,8 +31,8 @@ main()
 		n = 0
 		for (r = 1; r <= rounds; r++) {
 			if (what == "ratio") {
-				if (iops[k, "stock", r] && iops[k, "percpu", r])
-					v[++n] = iops[k, "percpu", r] / iops[k, "stock", r]
+				if (iops[k, base, r] && iops[k, "percpu", r])
+					v[++n] = iops[k, "percpu", r] / iops[k, base, r]
 			} else if (iops[k, what, r])
 				v[++n] = iops[k, what, r]
 		}
@@ -45,16 +46,17 @@ main()
 		if ($1 > rounds) rounds = $1
 	}
 	END {
-		print "| level | jobs | stock, k IOPS | percpu, k IOPS | percpu / stock |"
+		printf "| level | jobs | %s, k IOPS | percpu, k IOPS | percpu / %s |\n", base, base
 		print "| --- | --- | --- | --- | --- |"
-		print "level\tjobs\tstock\tstock_min\tstock_max\tpercpu\tpercpu_min\tpercpu_max\tratio\tratio_min\tratio_max" >summary
+		print "level\tjobs\t" base "\t" base "_min\t" base "_max\tpercpu\tpercpu_min\tpercpu_max\tratio\tratio_min\tratio_max" >summary
 		for (i = 1; i <= rows; i++) {
 			split(row[i], part, SUBSEP)
 			printf "| %s | %s |", part[1], part[2]
 			printf "%s\t%s", part[1], part[2] >summary
 			for (n = 1; n <= 2; n++) {
-				spread(row[i], n == 1 ? "stock" : "percpu")
-				printf " %.0f (%.0f to %.0f) |", med / 1000, lo / 1000, hi / 1000
+				spread(row[i], n == 1 ? base : "percpu")
+				f = med < 20000 ? "%.1f" : "%.0f"
+				printf " " f " (" f " to " f ") |", med / 1000, lo / 1000, hi / 1000
 				printf "\t%d\t%d\t%d", med, lo, hi >summary
 			}
 			spread(row[i], "ratio")

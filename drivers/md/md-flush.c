@@ -11,19 +11,18 @@
  *
  * A flush that fails says that what its member has acknowledged may be lost. So
  * it is a failure of that member, as a failed write of the metadata is. If the
- * array can do without the member, the flush has succeeded once the metadata
- * tells so: not earlier, as after a crash the member would be read from. It
- * is the same for a member that failed before, or otherwise. If the array
- * cannot do without it, or has no redundancy, the bio ends with the error.
+ * array can do without the member, the flush succeeds, but only when the
+ * metadata of the others records the failure: after a crash before that, the
+ * member would be read from. The same holds if the member has failed before, or
+ * for another reason. If the array cannot do without the member, or has no
+ * redundancy, the bio ends with the error.
  */
 #include <linux/blkdev.h>
+#include <linux/percpu.h>
 #include <linux/rculist.h>
 #include <linux/workqueue.h>
 
 #include "md.h"
-
-#define CREATE_TRACE_POINTS
-#include <trace/events/md_flush.h>
 
 /* How many flushes there can be if there is no memory. */
 #define MD_FLUSH_MIN	4
@@ -32,8 +31,6 @@
 struct md_flush {
 	struct mddev		*mddev;
 	struct bio		*bio;
-	/* The member to go on with, referenced: there was no memory. */
-	struct md_rdev		*next;
 	/* Flushes of members that have not ended, and one for the sender. */
 	atomic_t		pending;
 	blk_status_t		status;
@@ -41,15 +38,41 @@ struct md_flush {
 };
 
 /* The flush of a member. */
-struct md_flush_bio {
+struct md_flush_member {
 	struct md_flush		*flush;
 	struct md_rdev		*rdev;
 	struct bio		bio;
 };
 
+/*
+ * Bios that are flushed, whose data goes on. That may sleep: so it is not done
+ * by a work that is freed meanwhile, whose address could come back as that of
+ * another one, for which this one waits.
+ */
+struct md_flush_cpu {
+	spinlock_t		lock;
+	struct bio_list		bios;
+	struct work_struct	work;
+};
+
+static void md_flush_data_work(struct work_struct *work)
+{
+	struct md_flush_cpu *cpu = container_of(work, struct md_flush_cpu, work);
+	struct bio_list bios = BIO_EMPTY_LIST;
+	struct bio *bio;
+
+	spin_lock_irq(&cpu->lock);
+	bio_list_merge_init(&bios, &cpu->bios);
+	spin_unlock_irq(&cpu->lock);
+
+	/* Anew: the array may have been suspended, or be read-only by now. */
+	while ((bio = bio_list_pop(&bios)))
+		submit_bio_noacct(bio);
+}
+
 /**
  * md_flush_init - prepare an array for flushes
- * @mddev: the array; may have been prepared already
+ * @mddev: the array, with raid_disks; may have been prepared already
  *
  * May sleep. To be undone by md_flush_exit(), also after an error.
  *
@@ -58,24 +81,33 @@ struct md_flush_bio {
 int md_flush_init(struct mddev *mddev)
 {
 	struct md_flush_pool *pool = &mddev->flush;
-	int err;
+	int err, cpu;
 
 	if (pool->wq)
 		return 0;
 
-	if (!mempool_initialized(&pool->flushes)) {
-		err = mempool_init_kmalloc_pool(&pool->flushes, MD_FLUSH_MIN,
-						sizeof(struct md_flush));
-		if (err)
-			return err;
+	md_flush_exit(mddev);
+	mutex_init(&pool->lock);
+	err = mempool_init_kmalloc_pool(&pool->flushes, MD_FLUSH_MIN,
+					sizeof(struct md_flush));
+	if (err)
+		return err;
+	/* A member, and its replacement. More, later, rely on the slab. */
+	err = bioset_init(&pool->bios, max(2 * mddev->raid_disks, MD_FLUSH_MIN),
+			  offsetof(struct md_flush_member, bio), 0);
+	if (err)
+		return err;
+	pool->cpus = alloc_percpu(struct md_flush_cpu);
+	if (!pool->cpus)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		struct md_flush_cpu *c = per_cpu_ptr(pool->cpus, cpu);
+
+		spin_lock_init(&c->lock);
+		bio_list_init(&c->bios);
+		INIT_WORK(&c->work, md_flush_data_work);
 	}
-	if (!bioset_initialized(&pool->bios)) {
-		err = bioset_init(&pool->bios, MD_FLUSH_MIN,
-				  offsetof(struct md_flush_bio, bio), 0);
-		if (err)
-			return err;
-	}
-	pool->wq = alloc_workqueue("%s_flush", WQ_MEM_RECLAIM | WQ_PERCPU, 0,
+	pool->wq = alloc_workqueue("%.24s_flush", WQ_MEM_RECLAIM | WQ_PERCPU, 0,
 				   mdname(mddev));
 	return pool->wq ? 0 : -ENOMEM;
 }
@@ -93,15 +125,19 @@ void md_flush_exit(struct mddev *mddev)
 	if (pool->wq)
 		destroy_workqueue(pool->wq);
 	pool->wq = NULL;
+	free_percpu(pool->cpus);
+	pool->cpus = NULL;
 	bioset_exit(&pool->bios);
 	mempool_exit(&pool->flushes);
 }
 
 /**
- * md_flush_drain - wait until no flush uses an array that is being stopped
- * @mddev: the array, whose last bio has ended
+ * md_flush_drain - wait until no worker uses an array that is to be stopped
+ * @mddev: the array, whose users have closed it
  *
- * What has sent the data of that bio may not have returned. May sleep.
+ * A bio that had to wait for its flush may have ended while the worker that has
+ * sent its data has not returned. May sleep; not with reconfig_mutex held, as
+ * data that is still there may wait for the metadata.
  */
 void md_flush_drain(struct mddev *mddev)
 {
@@ -109,12 +145,161 @@ void md_flush_drain(struct mddev *mddev)
 		flush_workqueue(mddev->flush.wq);
 }
 
-/*
- * The member after @rdev, or the first one, that has to be flushed, with a
- * reference. The caller holds active_io: members do not leave their slots.
- */
+/* Whether any member has a volatile cache, or had one when it failed. */
+static bool md_flush_needed(struct mddev *mddev)
+{
+	struct md_rdev *rdev;
+
+	/* A spare may leave the list. */
+	guard(rcu)();
+	list_for_each_entry_rcu(rdev, &mddev->disks, same_set)
+		if (rdev->raid_disk >= 0 && bdev_write_cache(rdev->bdev))
+			return true;
+	return false;
+}
+
+/* Whether the metadata does not record yet that some member has failed. */
+static bool md_flush_unrecorded(struct mddev *mddev)
+{
+	struct md_rdev *rdev;
+
+	guard(rcu)();
+	list_for_each_entry_rcu(rdev, &mddev->disks, same_set)
+		/*
+		 * B: Blocked is set before Faulty, in the same word, and
+		 * cleared when the failure is recorded. tests/litmus:
+		 * md-flush-blocked-vs-faulty.
+		 */
+		if (rdev->raid_disk >= 0 && test_bit(Faulty, &rdev->flags) &&
+		    test_bit(Blocked, &rdev->flags))
+			return true;
+	return false;
+}
+
+/* Neither active_io nor a member is referenced any more. */
+static void md_flush_end(struct md_flush *flush)
+{
+	struct md_flush_pool *pool = &flush->mddev->flush;
+	blk_status_t status = flush->status;
+	struct bio *bio = flush->bio;
+	struct md_flush_cpu *cpu;
+	unsigned long flags;
+
+	/* The array can be gone as soon as its last bio has ended. */
+	mempool_free(flush, &pool->flushes);
+	if (!bio_sectors(bio) || status) {
+		if (status)
+			bio->bi_status = status;
+		bio_endio(bio);
+		return;
+	}
+
+	/* A worker may wait where the submitter must not. */
+	bio->bi_opf &= ~(REQ_PREFLUSH | REQ_NOWAIT);
+	cpu = raw_cpu_ptr(pool->cpus);
+	spin_lock_irqsave(&cpu->lock, flags);
+	bio_list_add(&cpu->bios, bio);
+	/* With the lock held: as long as @bio is there, so is the array. */
+	queue_work(pool->wq, &cpu->work);
+	spin_unlock_irqrestore(&cpu->lock, flags);
+}
+
+static void md_flush_record_work(struct work_struct *work)
+{
+	struct md_flush *flush = container_of(work, struct md_flush, work);
+	struct mddev *mddev = flush->mddev;
+
+	/* It is rare, and nobody wakes up sb_wait after Blocked is cleared. */
+	while (!wait_event_timeout(mddev->sb_wait,
+				   test_bit(MD_BROKEN, &mddev->flags) ||
+				   !md_flush_unrecorded(mddev), HZ / 20))
+		;
+	if (test_bit(MD_BROKEN, &mddev->flags))
+		flush->status = BLK_STS_IOERR;
+	md_flush_end(flush);
+}
+
+/* One of those that @flush waits for has ended. */
+static void md_flush_put(struct md_flush *flush)
+{
+	struct mddev *mddev = flush->mddev;
+	bool unrecorded;
+
+	/*
+	 * A: fully ordered, so that the last one sees the status that any of
+	 * them has stored. tests/litmus: md-flush-status-vs-last.
+	 */
+	if (!atomic_dec_and_test(&flush->pending))
+		return;
+
+	/* Members that have been skipped may be too many. */
+	if (test_bit(MD_BROKEN, &mddev->flags) && !flush->status)
+		flush->status = BLK_STS_IOERR;
+	unrecorded = !flush->status && md_flush_unrecorded(mddev);
+	/* Before anything waits: a suspend must not wait for that. */
+	percpu_ref_put(&mddev->active_io);
+	if (unlikely(unrecorded)) {
+		INIT_WORK(&flush->work, md_flush_record_work);
+		queue_work(mddev->flush.wq, &flush->work);
+	} else {
+		md_flush_end(flush);
+	}
+}
+
+/* The cache of @rdev is lost, or may be. */
+static void md_flush_failed(struct md_flush *flush, struct md_rdev *rdev,
+			    blk_status_t status)
+{
+	struct mddev *mddev = flush->mddev;
+
+	pr_err_ratelimited("md: %s: flush of %pg failed, error %d\n",
+			   mdname(mddev), rdev->bdev,
+			   blk_status_to_errno(status));
+	/* Without redundancy, it would make the array refuse all writes. */
+	if (mddev->pers && mddev->pers->sync_request)
+		md_error(mddev, rdev);
+	if (!test_bit(Faulty, &rdev->flags) ||
+	    test_bit(MD_BROKEN, &mddev->flags))
+		WRITE_ONCE(flush->status, status);
+}
+
+static void md_flush_end_io(struct bio *bio)
+{
+	struct md_flush_member *member =
+		container_of(bio, struct md_flush_member, bio);
+	struct md_flush *flush = member->flush;
+	struct md_rdev *rdev = member->rdev;
+	blk_status_t status = bio->bi_status;
+
+	bio_put(bio);
+	if (unlikely(status))
+		md_flush_failed(flush, rdev, status);
+	rdev_dec_pending(rdev, flush->mddev);
+	md_flush_put(flush);
+}
+
+/* A flush for @rdev, which it references; or NULL. */
+static struct bio *md_flush_alloc_one(struct md_flush *flush,
+				      struct md_rdev *rdev, gfp_t gfp)
+{
+	struct md_flush_member *member;
+	struct bio *bio;
+
+	bio = bio_alloc_bioset(rdev->bdev, 0, REQ_OP_WRITE | REQ_PREFLUSH, gfp,
+			       &flush->mddev->flush.bios);
+	if (!bio)
+		return NULL;
+	member = container_of(bio, struct md_flush_member, bio);
+	member->flush = flush;
+	member->rdev = rdev;
+	bio->bi_end_io = md_flush_end_io;
+	return bio;
+}
+
+/* The first member after @rdev, or of all, to be flushed, with a reference. */
 static struct md_rdev *md_flush_next(struct mddev *mddev, struct md_rdev *rdev)
 {
+	/* The head of the list, as the one before the first. */
 	if (!rdev)
 		rdev = list_entry(&mddev->disks, struct md_rdev, same_set);
 
@@ -129,176 +314,30 @@ static struct md_rdev *md_flush_next(struct mddev *mddev, struct md_rdev *rdev)
 	return NULL;
 }
 
-/*
- * A member that has failed while the metadata on the others does not tell it.
- * The caller holds active_io.
- */
-static struct md_rdev *md_flush_unrecorded(struct mddev *mddev)
-{
-	struct md_rdev *rdev;
-
-	guard(rcu)();
-	list_for_each_entry_rcu(rdev, &mddev->disks, same_set) {
-		/* Blocked is set before Faulty, and cleared when it is told. */
-		if (rdev->raid_disk >= 0 && test_bit(Faulty, &rdev->flags) &&
-		    test_bit(Blocked, &rdev->flags))
-			return rdev;
-	}
-	return NULL;
-}
-
-static void md_flush_queue(struct md_flush *flush, work_func_t fn)
-{
-	INIT_WORK(&flush->work, fn);
-	queue_work(flush->mddev->flush.wq, &flush->work);
-}
-
-/* The data, as a bio of its own. */
-static void md_flush_data_work(struct work_struct *work)
-{
-	struct md_flush *flush = container_of(work, struct md_flush, work);
-	struct mddev *mddev = flush->mddev;
-	struct bio *bio = flush->bio;
-
-	mempool_free(flush, &mddev->flush.flushes);
-	/* This thread may wait for the submitter. */
-	bio->bi_opf &= ~(REQ_PREFLUSH | REQ_NOWAIT);
-	/* Only device-mapper gets false, and that sends no data with a flush. */
-	if (!md_handle_request(mddev, bio))
-		bio_io_error(bio);
-}
-
-/*
- * Every member is flushed. active_io is let go before anything else may wait:
- * the data takes it anew, or waits for the end of a suspend without it.
- */
-static void md_flush_end(struct md_flush *flush)
+/* Flushes for all members onto @bios; or none, and false. */
+static bool md_flush_alloc(struct md_flush *flush, struct bio_list *bios,
+			   gfp_t gfp)
 {
 	struct mddev *mddev = flush->mddev;
-	struct bio *bio = flush->bio;
-
-	trace_md_flush_end(mddev, bio, flush->status);
-	/* The array can be gone as soon as its last bio has ended. */
-	percpu_ref_put(&mddev->active_io);
-	if (bio_sectors(bio) && !flush->status) {
-		md_flush_queue(flush, md_flush_data_work);
-		return;
-	}
-
-	if (flush->status)
-		bio->bi_status = flush->status;
-	mempool_free(flush, &mddev->flush.flushes);
-	bio_endio(bio);
-}
-
-static void md_flush_record_work(struct work_struct *work)
-{
-	struct md_flush *flush = container_of(work, struct md_flush, work);
-	struct mddev *mddev = flush->mddev;
-	struct md_rdev *rdev;
-
-	while ((rdev = md_flush_unrecorded(mddev))) {
-		rdev_inc_pending(rdev);
-		md_wait_for_blocked_rdev(rdev, mddev);
-		if (test_bit(MD_BROKEN, &mddev->flags)) {
-			/* Nothing will be recorded any more. */
-			flush->status = BLK_STS_IOERR;
-			break;
-		}
-	}
-	md_flush_end(flush);
-}
-
-/* One of those that @flush waits for has ended. */
-static void md_flush_put(struct md_flush *flush)
-{
-	/*
-	 * A: what the others have found, before the last one looks at it. Pairs
-	 * with itself. tests/litmus: md-flush-status-vs-last.
-	 */
-	if (!atomic_dec_and_test(&flush->pending))
-		return;
-
-	if (unlikely(!flush->status && md_flush_unrecorded(flush->mddev)))
-		md_flush_queue(flush, md_flush_record_work);
-	else
-		md_flush_end(flush);
-}
-
-/* The cache of @rdev is lost, or may be. */
-static void md_flush_failed(struct md_flush *flush, struct md_rdev *rdev,
-			    blk_status_t status)
-{
-	struct mddev *mddev = flush->mddev;
-
-	pr_err_ratelimited("md: %s: flush of %pg failed, error %d\n",
-			   mdname(mddev), rdev->bdev,
-			   blk_status_to_errno(status));
-	/* raid0 and linear would refuse all writes from now on. */
-	if (mddev->pers->sync_request)
-		md_error(mddev, rdev);
-	if (!test_bit(Faulty, &rdev->flags) ||
-	    test_bit(MD_BROKEN, &mddev->flags))
-		WRITE_ONCE(flush->status, status);
-}
-
-static void md_flush_end_io(struct bio *bio)
-{
-	struct md_flush_bio *fbio = container_of(bio, struct md_flush_bio, bio);
-	struct md_flush *flush = fbio->flush;
-	struct md_rdev *rdev = fbio->rdev;
-	blk_status_t status = bio->bi_status;
-
-	trace_md_flush_member(flush->mddev, rdev, status);
-	bio_put(bio);
-	if (unlikely(status))
-		md_flush_failed(flush, rdev, status);
-	rdev_dec_pending(rdev, flush->mddev);
-	md_flush_put(flush);
-}
-
-static void md_flush_more_work(struct work_struct *work);
-
-/* Flush @rdev, which is referenced, and the members after it. */
-static void md_flush_send(struct md_flush *flush, struct md_rdev *rdev,
-			  gfp_t gfp)
-{
-	struct mddev *mddev = flush->mddev;
-	struct md_flush_bio *fbio;
-	struct md_rdev *next;
+	struct md_rdev *rdev = NULL;
 	struct bio *bio;
 
-	for (; rdev; rdev = next) {
-		bio = bio_alloc_bioset(rdev->bdev, 0,
-				       REQ_OP_WRITE | REQ_PREFLUSH, gfp,
-				       &mddev->flush.bios);
-		if (!bio) {
-			flush->next = rdev;
-			md_flush_queue(flush, md_flush_more_work);
-			return;
-		}
-		fbio = container_of(bio, struct md_flush_bio, bio);
-		fbio->flush = flush;
-		fbio->rdev = rdev;
-		bio->bi_end_io = md_flush_end_io;
-		bio_clone_blkg_association(bio, flush->bio);
-		atomic_inc(&flush->pending);
-		next = md_flush_next(mddev, rdev);
-		submit_bio(bio);
+	while ((rdev = md_flush_next(mddev, rdev))) {
+		bio = md_flush_alloc_one(flush, rdev, gfp);
+		if (!bio)
+			goto undo;
+		bio_list_add(bios, bio);
 	}
-	md_flush_put(flush);
-}
+	return true;
 
-/*
- * Bios that a submitter sends stay with it until its make_request() returns:
- * it must not wait for another one. Here each is on its way when the next one
- * is allocated, and comes back.
- */
-static void md_flush_more_work(struct work_struct *work)
-{
-	struct md_flush *flush = container_of(work, struct md_flush, work);
-
-	md_flush_send(flush, flush->next, GFP_NOIO);
+undo:
+	rdev_dec_pending(rdev, mddev);
+	while ((bio = bio_list_pop(bios))) {
+		rdev = container_of(bio, struct md_flush_member, bio)->rdev;
+		rdev_dec_pending(rdev, mddev);
+		bio_put(bio);
+	}
+	return false;
 }
 
 /**
@@ -306,22 +345,23 @@ static void md_flush_more_work(struct work_struct *work)
  * @mddev: the array
  * @bio: a bio with REQ_PREFLUSH that the array has been sent
  *
- * To be called by make_request(), with active_io held; may sleep, but for a
- * REQ_NOWAIT bio. If any member has a volatile cache, @bio is taken over: it
- * comes back through make_request() when all of them are flushed, without
- * REQ_PREFLUSH, or ends if there is no data in it. @bio then holds active_io,
- * and each flush in flight a reference to its member.
+ * To be called by make_request(), with active_io held; may sleep, for memory
+ * not if @bio has REQ_NOWAIT. If a member has a volatile cache, @bio is taken
+ * over: it ends when all of them are flushed, if there is no data in it, or is
+ * submitted again without REQ_PREFLUSH. Until they are flushed, active_io is
+ * held, and a reference to each member until its flush has ended.
  *
  * Return: true if @bio is taken care of; false if the caller is to go on with
  * it: it has data, and REQ_PREFLUSH is done and cleared.
  */
 bool md_flush_request(struct mddev *mddev, struct bio *bio)
 {
-	struct md_rdev *rdev = md_flush_next(mddev, NULL);
+	struct md_flush_pool *pool = &mddev->flush;
+	bool nowait = bio->bi_opf & REQ_NOWAIT;
+	struct bio_list bios = BIO_EMPTY_LIST;
 	struct md_flush *flush;
 
-	/* What has failed may have had the only volatile cache. */
-	if (!rdev && likely(!md_flush_unrecorded(mddev))) {
+	if (!md_flush_needed(mddev)) {
 		bio->bi_opf &= ~REQ_PREFLUSH;
 		if (bio_sectors(bio))
 			return false;
@@ -329,21 +369,36 @@ bool md_flush_request(struct mddev *mddev, struct bio *bio)
 		return true;
 	}
 
-	flush = mempool_alloc(&mddev->flush.flushes,
-			      bio->bi_opf & REQ_NOWAIT ? GFP_NOWAIT : GFP_NOIO);
-	if (!flush) {
-		if (rdev)
-			rdev_dec_pending(rdev, mddev);
-		bio_wouldblock_error(bio);
-		return true;
-	}
+	/* Whoever has one of these, has sent its bios, or waits at the lock. */
+	flush = mempool_alloc(&pool->flushes, nowait ? GFP_NOWAIT : GFP_NOIO);
+	if (!flush)
+		goto would_block;
 	flush->mddev = mddev;
 	flush->bio = bio;
 	flush->status = BLK_STS_OK;
-	atomic_set(&flush->pending, 1);
+	/*
+	 * What is sent here stays with this task until make_request() returns.
+	 * So nobody waits for a bio of the pool who has one already, but for
+	 * one at a time, which the pool can serve.
+	 */
+	if (!md_flush_alloc(flush, &bios, GFP_NOWAIT)) {
+		if (nowait) {
+			mempool_free(flush, &pool->flushes);
+			goto would_block;
+		}
+		mutex_lock(&pool->lock);
+		md_flush_alloc(flush, &bios, GFP_NOIO);
+		mutex_unlock(&pool->lock);
+	}
 	percpu_ref_get(&mddev->active_io);
-	trace_md_flush_start(mddev, bio);
-	md_flush_send(flush, rdev, GFP_NOWAIT);
+	atomic_set(&flush->pending, bio_list_size(&bios) + 1);
+	while ((bio = bio_list_pop(&bios)))
+		submit_bio(bio);
+	md_flush_put(flush);
+	return true;
+
+would_block:
+	bio_wouldblock_error(bio);
 	return true;
 }
-EXPORT_SYMBOL_GPL(md_flush_request);
+EXPORT_SYMBOL(md_flush_request);

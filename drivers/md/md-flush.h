@@ -8,23 +8,29 @@
 
 #include <linux/bio.h>
 #include <linux/mempool.h>
+#include <linux/mutex.h>
 
+struct md_flush_cpu;
 struct mddev;
 struct workqueue_struct;
 
 /**
  * struct md_flush_pool - what the flushes of an array are made from
- * @wq: where what may sleep is done, with a rescuer of its own
  * @flushes: for the flushes of the array
- * @bios: for those of its members
+ * @bios: for those of its members, for each of them at least one
+ * @lock: who waits for @bios
+ * @wq: where what may sleep is done, with a rescuer of its own
+ * @cpus: the data that goes on, for each CPU
  *
- * None is shared with another array, which may be a member of this one, or
- * have it as a member: then either could wait for the other.
+ * An array may be a member of another one. If they shared this, the one could
+ * wait for the other.
  */
 struct md_flush_pool {
-	struct workqueue_struct	*wq;
 	mempool_t		flushes;
 	struct bio_set		bios;
+	struct mutex		lock;
+	struct workqueue_struct	*wq;
+	struct md_flush_cpu __percpu *cpus;
 };
 
 int md_flush_init(struct mddev *mddev);

@@ -66,12 +66,7 @@ ramdisks 4 $DISK_MB || exit
 for d in 0 1 2 3; do
 	dd if=/dev/zero of=/dev/ram$d bs=1M count=$DISK_MB 2>/dev/null
 done
-{
-	echo "kernel	$(uname -r)"
-	echo "fio	$(fio --version)"
-	echo "mdadm	$(mdadm --version 2>&1)"
-	echo "cpus	$(nproc)"
-} >/results/about.tsv
+about
 
 # shellcheck disable=SC2086 # words
 in_turn brd $LEVELS

@@ -6,12 +6,12 @@
  *	records check DIR ACKS THREADS
  *
  * Thread T writes its records, one block each, one after the other: RECORDS to a
- * file of its own, DIR/T.0, then to DIR/T.1 and so on. After fsync has returned
- * without an error, it counts the record in ACKS, a file that must outlive DIR.
- * It ends at the first error.
+ * file of its own, DIR/T.0, then to DIR/T.1 and so on; the last KEEP files stay.
+ * After fsync has returned without an error, it counts the record in ACKS, a file
+ * that must outlive DIR. At the first error, the program ends.
  *
- * check reads all that was acknowledged, prints "N acknowledged, N lost", and
- * exits with 1 if any is missing or wrong.
+ * check reads all that was acknowledged and is not in a file that was removed,
+ * prints "N acknowledged, N lost", and exits with 1 if any is missing or wrong.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,6 +27,7 @@
 
 #define BLOCK	4096
 #define RECORDS	24
+#define KEEP	3
 #define THREADS	64
 
 static const char *dir;
@@ -51,33 +52,37 @@ static void fill(uint64_t *block, int thread, uint64_t n)
 	block[1] = n;
 }
 
-static int open_file(int thread, uint64_t n, int flags)
+/* name: of the file of record N, in a buffer of the thread's */
+static const char *name(int thread, uint64_t n)
 {
-	char path[PATH_MAX];
+	static __thread char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%d.%llu", dir, thread,
 		 (unsigned long long)n / RECORDS);
-	return open(path, flags, 0600);
+	return path;
 }
 
 static void *writer(void *arg)
 {
-	int thread = (long)arg, fd = -1, bad = 0;
+	int thread = (long)arg, fd = -1;
 	uint64_t block[BLOCK / 8], n;
 
-	for (n = 0; !bad; n++) {
+	for (n = 0;; n++) {
 		if (n % RECORDS == 0) {
 			if (fd >= 0)
 				close(fd);
-			fd = open_file(thread, n, O_CREAT | O_TRUNC | O_WRONLY);
+			if (n >= KEEP * RECORDS)
+				unlink(name(thread, n - KEEP * RECORDS));
+			fd = open(name(thread, n), O_CREAT | O_TRUNC | O_WRONLY, 0600);
 			if (fd < 0)
-				break;
+				die("open");
 		}
 		fill(block, thread, n);
-		bad = pwrite(fd, block, BLOCK, n % RECORDS * BLOCK) != BLOCK ||
-			fsync(fd);
-		if (!bad)
-			acks[thread] = n + 1;
+		if (pwrite(fd, block, BLOCK, n % RECORDS * BLOCK) != BLOCK)
+			die("write");
+		if (fsync(fd))
+			die("fsync");
+		acks[thread] = n + 1;
 	}
 	return NULL;
 }
@@ -85,13 +90,15 @@ static void *writer(void *arg)
 static uint64_t check(int thread)
 {
 	uint64_t want[BLOCK / 8], got[BLOCK / 8], n, lost = 0;
+	uint64_t file = acks[thread] / RECORDS;
 	int fd = -1;
 
-	for (n = 0; n < acks[thread]; n++) {
+	/* The next file may have been opened, and the one KEEP before it removed. */
+	for (n = file < KEEP ? 0 : (file - KEEP + 1) * RECORDS; n < acks[thread]; n++) {
 		if (n % RECORDS == 0) {
 			if (fd >= 0)
 				close(fd);
-			fd = open_file(thread, n, O_RDONLY);
+			fd = open(name(thread, n), O_RDONLY);
 		}
 		fill(want, thread, n);
 		if (fd < 0 || pread(fd, got, BLOCK, n % RECORDS * BLOCK) != BLOCK ||

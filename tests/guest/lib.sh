@@ -172,3 +172,14 @@ in_turn()
 		done
 	done
 }
+
+# about: what measures, into /results/about.tsv
+about()
+{
+	{
+		echo "kernel	$(uname -r)"
+		echo "fio	$(fio --version)"
+		echo "mdadm	$(mdadm --version 2>&1)"
+		echo "cpus	$(nproc)"
+	} >/results/about.tsv
+}

@@ -9,13 +9,14 @@
 
 T=/sys/kernel/tracing
 
-# member N good|bad: /dev/mapper/mN, whose flush works or fails
+# member N good|bad [MS]: /dev/mapper/mN, whose flush works or fails, and whose writes
+# take so long
 member()
 {
-	local table flush=/dev/nullb$1
+	local table flush=/dev/nullb$1 ms=${3:-0}
 
 	[ "$2" = good ] || flush=/dev/mapper/bad$1
-	table="0 524288 delay /dev/nullb$1 0 0 /dev/nullb$1 0 0 $flush 0 0"
+	table="0 524288 delay /dev/nullb$1 0 0 /dev/nullb$1 0 $ms $flush 0 0"
 	if [ -e "/dev/mapper/m$1" ]; then
 		dmsetup reload "m$1" --table "$table" && dmsetup suspend "m$1" &&
 			dmsetup resume "m$1"
@@ -55,39 +56,77 @@ is_faulty()
 	state "$1" | grep -q faulty
 }
 
-# recorded MEMBER: in the trace, the last superblock is on MEMBER when fsync ends
+# recorded MEMBER: in the trace, a superblock is on MEMBER before the first fsync ends
 recorded()
 {
 	awk -v dev="$(tr : , <"/sys/block/dm-$1/dev")" '
 		{ sub(/.* block_bio_complete: /, "") }
-		$1 == dev && $3 < 256 && $5 > 0 { sb = NR }
-		$1 == "9,0" && $2 ~ /^F/ { fsync = NR }
-		END { exit !(sb && fsync > sb) }
+		$1 == dev && $3 == 8 && $5 > 0 && !sb { sb = NR }
+		$1 == "9,0" && $2 ~ /^F/ && !fsync { fsync = NR }
+		END { exit !(sb && fsync && fsync > sb) }
 	' $T/trace
 }
 
+# trace EVENT...
 trace()
 {
+	local e
+
 	echo mono >$T/trace_clock
 	echo >$T/trace
-	echo "$1" >$T/events/block/block_bio_complete/enable
+	for e; do
+		echo 1 >"$T/events/block/$e/enable"
+	done
 }
 
-# redundant VARIANT LEVEL N OPTION...: without member 1 it goes on
+trace_ends()
+{
+	usleep 500000
+	echo 0 >$T/events/block/enable
+	cp $T/trace "/results/trace-$1"
+}
+
+# redundant VARIANT LEVEL N OPTION...: without member 1 it goes on. The superblock takes
+# its time.
 redundant()
 {
 	array "$@" || return
-	member 1 bad
-	trace 1
+	member 0 good 100 && member 1 bad || return
+	trace block_bio_complete
 	write_fsync || return
 	trace_ends "$1-$2"
 	is_faulty "$((1 + FIRST))" && recorded "$FIRST" && write_fsync && stop
 }
 
-trace_ends()
+# before VARIANT LEVEL N OPTION...: member 1 fails, and a flush finds it so
+before()
 {
-	echo 0 >$T/events/block/enable
-	cp $T/trace "/results/trace-$1"
+	array "$@" && member 0 good 300 || return
+	trace block_bio_complete
+	mdadm --quiet /dev/md0 --fail /dev/mapper/m1 &&
+		dd if=/dev/null of=/dev/md0 count=0 conv=fsync,notrunc 2>/tmp/dd.log || return
+	trace_ends "before-$1-$2"
+	recorded "$FIRST" && stop
+}
+
+# withheld VARIANT: the data of a flush that has failed is not written
+withheld()
+{
+	array "$1" 0 2 && mkfs.ext4 -q -F /dev/md0 32M && mount -t ext4 /dev/md0 /mnt || return
+	member 1 bad && echo 1 >/mnt/file || return
+	trace block_bio_queue
+	! sync /mnt/file || return
+	trace_ends "withheld-$1"
+	umount /mnt
+	# The commit block would be where the blocks before it are.
+	member 1 good && stop && awk -v dm="^$(sed 's/:.*//' "/sys/block/dm-$FIRST/dev")," '
+		{ sub(/.* block_bio_queue: /, "") }
+		$1 == "9,0" && $2 ~ /^W/ { md = $3 }
+		$1 ~ dm && $2 ~ /^W/ && !commit { offset = md - $3 }
+		$1 == "9,0" && $2 ~ /^FWF/ && $5 > 0 && !commit { commit = $3 }
+		$1 ~ dm && $2 ~ /^W/ && commit && $3 == commit - offset { written = 1 }
+		END { exit !(commit && offset && !written) }
+	' $T/trace
 }
 
 # last VARIANT LEVEL N BAD OPTION...: without member BAD as well it cannot
@@ -118,10 +157,11 @@ lies()
 		dmesg | grep -q "dm-$((1 + FIRST)) flush io error" && member 1 good && stop
 }
 
-plan 12
+plan 16
 try modprobe dm-mod
 try modprobe dm-delay
 try modprobe dm-flakey
+try modprobe ext4
 for i in 0 1 2 3; do
 	try null_disk "$i" 256 cache_size=32
 	try dmsetup create "bad$i" --table "0 524288 flakey /dev/nullb$i 0 0 1 1 error_writes"
@@ -132,6 +172,10 @@ FIRST=4
 ok "stock raid0: fsync succeeds though a flush has failed" lies stock
 ok "raid0: fsync tells" none percpu 0
 ok "linear: fsync tells" none percpu linear
+ok "raid0: the data of a flush that failed is not written" withheld percpu
+ok "raid1: fsync finds a member that failed, and waits for the record" before percpu 1 2 --assume-clean --bitmap=none
+ok "raid10: fsync finds a member that failed, and waits for the record" before percpu 10 4 --assume-clean --bitmap=none
+ok "raid5: fsync finds a member that failed, and waits for the record" before percpu 5 3 --assume-clean --bitmap=none
 ok "raid1: the member fails, recorded before fsync ends" redundant percpu 1 2 --assume-clean --bitmap=none
 ok "raid10: the member fails, recorded before fsync ends" redundant percpu 10 4 --assume-clean --bitmap=none
 ok "raid5: the member fails, recorded before fsync ends" redundant percpu 5 3 --assume-clean --bitmap=none

@@ -72,7 +72,7 @@ loops()
 		bg="$bg $!"
 	done
 	sleep "$SECONDS_EACH"
-	kill -0 "$writer" || { echo "# the writers have met an error"; rc=1; }
+	grep -q '^State:.*[RSD] ' "/proc/$writer/status" || { echo "# the writers have met an error"; rc=1; }
 	touch /tmp/end
 	# shellcheck disable=SC2086 # words
 	wait $bg
@@ -83,11 +83,11 @@ loops()
 	/job/records check /mnt /tmp/acks $THREADS >/tmp/check || rc=1
 	echo "# raid$level on $disk: $(cat /tmp/check)"
 	# It could not be suspended, for a leak.
-	umount /mnt && { [ "$level" = 0 ] || { idle 60 && suspend; }; } && stop || rc=1
+	umount /mnt && idle 60 && suspend && stop || rc=1
 	return $rc
 }
 
-plan 8
+plan 7
 md_use "$VARIANT"
 try ramdisks 4 48
 for i in 0 1 2 3; do
@@ -101,5 +101,4 @@ ok "raid10, late" loops "suspend bitmap member" 10 nullb 4 --assume-clean --bitm
 ok "raid5, no cache" loops "suspend bitmap sizes" 5 ram 3 --assume-clean --bitmap=none
 ok "raid5, late" loops "suspend bitmap sizes" 5 nullb 3 --assume-clean --bitmap=none
 ok "raid5, a member fails" loops "suspend bitmap member" 5 nullb 3 --assume-clean --bitmap=none
-ok "raid0, late" loops "" 0 nullb 2
 ok "all modules can go" md_unload

@@ -130,7 +130,8 @@ cuts()
 		umount /mnt 2>/dev/null
 		mkfs_mount "$fs" || return
 	done
-	umount /mnt && stop && remove_tables "$n" && power 0 "$n" || return
+	umount /mnt 2>/dev/null
+	stop && remove_tables "$n" && power 0 "$n" || return
 	for i in $(seq 0 $((n - 1))); do
 		rmdir "/sys/kernel/config/nullb/nullb$i"
 		null_disk "$i" $MB cache_size=64 power=0 || return

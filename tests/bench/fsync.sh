@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# What a flush costs: a 4 KiB write and an fsync, in turn by many threads, on arrays of
+# disks whose flush takes 100 us; and dbench with as many clients, on ext4 on raid10. With
+# the stock and the percpu modules and with stock's in which one flush at a time is done
+# for the whole array (one-at-a-time.patch), in turn. Leaves /results/bench.tsv:
+#	round, level, variant, jobs, IOPS; dbench: kB/s
+#
+# Wants LEVELS, JOBS (a list), RUNTIME (s a run), ROUNDS, DBENCH (s a run, or 0).
+
+# shellcheck source=tests/guest/lib.sh
+. /lib.sh
+
+TSV=/results/bench.tsv
+DISK_MB=2048
+
+# row ROUND WHAT VARIANT JOBS FIGURE
+row()
+{
+	printf '%s\t%s\t%s\t%s\t%s\n' "$@" >>$TSV
+	STEP=$((STEP + 1))
+	echo "@ $STEP/$STEPS round $1 $2 $3, $4 job(s): $5"
+}
+
+# fsync_iops JOBS
+fsync_iops()
+{
+	fio --name=fsync --filename=/dev/md0 --rw=randwrite --bs=4k --fsync=1 --direct=1 \
+		--ioengine=psync --thread --numjobs="$1" --norandommap --randrepeat=0 \
+		--size=64M --time_based --runtime="$RUNTIME" --ramp_time=0.3 --group_reporting \
+		--output-format=terse --terse-version=3 2>/tmp/fio.err >/tmp/fio.out
+	awk -F';' '$3 == "fsync" && $5 == 0 && $49 > 0 { print int($49); found = 1 }
+		END { exit !found }' /tmp/fio.out || { cat /tmp/fio.err /tmp/fio.out; false; }
+}
+
+# dbench_kbs CLIENTS
+dbench_kbs()
+{
+	mkfs.ext4 -q -F -E lazy_itable_init=0 /dev/md0 && mount -t ext4 /dev/md0 /mnt || return
+	dbench -s -t "$DBENCH" -c /job/client.txt -D /mnt "$1" >/tmp/dbench.out 2>&1
+	umount /mnt
+	awk '$1 == "Throughput" { print int($2 * 1000); found = 1 } END { exit !found }' /tmp/dbench.out ||
+		{ tail /tmp/dbench.out; false; }
+}
+
+# one ROUND LEVEL VARIANT
+one()
+{
+	local jobs n
+
+	md_use "$3" || exit
+	case $2 in
+	raid0) create 0 --chunk=64 --raid-devices=4 $DISKS ;;
+	raid1) create 1 --assume-clean --bitmap=none --raid-devices=2 /dev/nullb0 /dev/nullb1 ;;
+	raid10) create 10 --assume-clean --bitmap=none --chunk=64 --raid-devices=4 $DISKS ;;
+	raid5) create 5 --assume-clean --bitmap=none --chunk=64 --raid-devices=4 $DISKS ;;
+	esac || exit
+	[ "$2" = raid0 ] || md safe_mode_delay 0
+	for jobs in $JOBS; do
+		n=$(fsync_iops "$jobs") || { echo "$n"; exit 1; }
+		row "$1" "$2" "$3" "$jobs" "$n"
+	done
+	if [ "$2" = raid10 ] && [ "$DBENCH" -gt 0 ]; then
+		n=$(dbench_kbs 128) || { echo "$n"; exit 1; }
+		row "$1" dbench-s "$3" 128 "$n"
+	fi
+	stop || exit
+}
+
+DISKS="/dev/nullb0 /dev/nullb1 /dev/nullb2 /dev/nullb3"
+STEP=0
+STEPS=$(($(echo "$LEVELS" | wc -w) * $(echo "$JOBS" | wc -w) * 3 * ROUNDS))
+case "$LEVELS-$DBENCH" in
+*-0) ;;
+*raid10*) STEPS=$((STEPS + 3 * ROUNDS)) ;;
+esac
+echo 1 >/proc/sys/kernel/printk
+for d in 0 1 2 3; do
+	null_disk $d $DISK_MB cache_size=64 irqmode=2 completion_nsec=100000 || exit
+done
+about
+cp -a /md/stock /md/serial && cp /job/md-mod.ko "/md/serial/lib/modules/$(uname -r)/md/" || exit
+for round in $(seq "$ROUNDS"); do
+	order="stock percpu serial"
+	[ $((round % 2)) = 1 ] || order="serial percpu stock"
+	for level in $LEVELS; do
+		for modules in $order; do
+			one "$round" "$level" "$modules"
+		done
+	done
+done
+md_unload
