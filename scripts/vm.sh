@@ -50,9 +50,9 @@ job_cpio()
 
 	dir=$(mktemp -d "$OUT/job.XXXXXX")
 	mkdir -p "$dir/job"
-	for src in $(sed -n 's/^# program: //p' "$1"); do
+	while read -r src; do
 		gcc -O2 -Wall -static -pthread -o "$dir/job/$(basename "$src" .c)" "$TOP/$src"
-	done
+	done < <(sed -n 's/^# program: //p' "$1")
 	cp "$1" "$dir/job/run"
 	((${#FILES[@]} == 0)) || cp "${FILES[@]}" "$dir/job/"
 	for var in "NONCE=$2" "CPUS=$CPUS" "TIMEOUT=$TIMEOUT" "${VARS[@]}"; do

@@ -50,7 +50,7 @@ struct md_flush_member {
  * another one, for which this one waits.
  */
 struct md_flush_cpu {
-	spinlock_t		lock;
+	spinlock_t		lock;	/* of bios; irq-safe */
 	struct bio_list		bios;
 	struct work_struct	work;
 };

@@ -28,7 +28,7 @@ struct workqueue_struct;
 struct md_flush_pool {
 	mempool_t		flushes;
 	struct bio_set		bios;
-	struct mutex		lock;
+	struct mutex		lock;	/* held by who waits for bios */
 	struct workqueue_struct	*wq;
 	struct md_flush_cpu __percpu *cpus;
 };

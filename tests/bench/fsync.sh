@@ -44,6 +44,7 @@ dbench_kbs()
 		{ tail /tmp/dbench.out; false; }
 }
 
+# shellcheck disable=SC2086,SC2153 # words; set by init
 # one ROUND LEVEL VARIANT
 one()
 {

@@ -21,7 +21,7 @@ loop()
 	done
 }
 
-suspend()
+suspended()
 {
 	md suspend_hi 131072 && md suspend_lo 0 && usleep 20000 &&
 		md suspend_lo 131072 && md suspend_hi 0 && usleep 20000
@@ -83,7 +83,7 @@ loops()
 	/job/records check /mnt /tmp/acks $THREADS >/tmp/check || rc=1
 	echo "# raid$level on $disk: $(cat /tmp/check)"
 	# It could not be suspended, for a leak.
-	umount /mnt && idle 60 && suspend && stop || rc=1
+	umount /mnt && idle 60 && suspended && stop || rc=1
 	return $rc
 }
 
@@ -95,10 +95,10 @@ for i in 0 1 2 3; do
 done
 # Not sizes beside member: stock's raid5 may wait for ever there, with reconfig_mutex
 # held, for a resync that waits for the metadata to tell that the member has failed.
-ok "raid1, no cache" loops "suspend bitmap member" 1 ram 3 --assume-clean --bitmap=none
-ok "raid1, late" loops "suspend bitmap member" 1 nullb 3 --assume-clean --bitmap=none
-ok "raid10, late" loops "suspend bitmap member" 10 nullb 4 --assume-clean --bitmap=none
-ok "raid5, no cache" loops "suspend bitmap sizes" 5 ram 3 --assume-clean --bitmap=none
-ok "raid5, late" loops "suspend bitmap sizes" 5 nullb 3 --assume-clean --bitmap=none
-ok "raid5, a member fails" loops "suspend bitmap member" 5 nullb 3 --assume-clean --bitmap=none
+ok "raid1, no cache" loops "suspended bitmap member" 1 ram 3 --assume-clean --bitmap=none
+ok "raid1, late" loops "suspended bitmap member" 1 nullb 3 --assume-clean --bitmap=none
+ok "raid10, late" loops "suspended bitmap member" 10 nullb 4 --assume-clean --bitmap=none
+ok "raid5, no cache" loops "suspended bitmap sizes" 5 ram 3 --assume-clean --bitmap=none
+ok "raid5, late" loops "suspended bitmap sizes" 5 nullb 3 --assume-clean --bitmap=none
+ok "raid5, a member fails" loops "suspended bitmap member" 5 nullb 3 --assume-clean --bitmap=none
 ok "all modules can go" md_unload

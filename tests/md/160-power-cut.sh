@@ -142,13 +142,13 @@ cuts()
 # good FS LEVEL N OPTION...
 good()
 {
-	cuts percpu "$CUTS" "$@" && [ "$ACKED" -gt 0 ] && [ $BAD = 0 ] && [ $EARLY = 0 ]
+	cuts percpu "$CUTS" "$@" && [ "$ACKED" -gt 0 ] && [ "$BAD" = 0 ] && [ "$EARLY" = 0 ]
 }
 
 # early FS LEVEL N OPTION...: the test sees what it looks for
 early()
 {
-	cuts stock 20 "$@" && [ "$ACKED" -gt 0 ] && [ $EARLY -gt 0 ]
+	cuts stock 20 "$@" && [ "$ACKED" -gt 0 ] && [ "$EARLY" -gt 0 ]
 }
 
 plan 11
