@@ -47,7 +47,8 @@ struct md_flush_member {
 /*
  * Bios that are flushed, whose data goes on. That may sleep: so it is not done
  * by a work that is freed meanwhile, whose address could come back as that of
- * another one, for which this one waits.
+ * another one, for which this one waits. None waits for one behind it; but if
+ * a part of the array is suspended, those behind a bio for that wait as well.
  */
 struct md_flush_cpu {
 	spinlock_t		lock;	/* of bios; irq-safe */
@@ -132,20 +133,24 @@ void md_flush_exit(struct mddev *mddev)
 }
 
 /**
- * md_flush_drain - wait until no worker uses an array that is to be stopped
- * @mddev: the array, whose users have closed it
+ * md_flush_drain - wait until no flush uses an array that is to be stopped
+ * @mddev: the array, whose users have closed it, but for the one who stops it
  *
- * A bio that had to wait for its flush may have ended while the worker that has
- * sent its data has not returned. May sleep; not with reconfig_mutex held, as
- * data that is still there may wait for the metadata.
+ * A flush holds active_io until its members have ended theirs. And the worker
+ * that has sent the data may not have returned when that bio has ended. May
+ * sleep; not with reconfig_mutex held, as what is waited for may want the
+ * metadata written.
  */
 void md_flush_drain(struct mddev *mddev)
 {
-	if (mddev->flush.wq)
-		flush_workqueue(mddev->flush.wq);
+	if (!mddev->flush.wq)
+		return;
+	mddev_suspend(mddev, false);
+	mddev_resume(mddev);
+	flush_workqueue(mddev->flush.wq);
 }
 
-/* Whether any member has a volatile cache, or had one when it failed. */
+/* Whether any member has a volatile cache. */
 static bool md_flush_needed(struct mddev *mddev)
 {
 	struct md_rdev *rdev;
@@ -162,6 +167,14 @@ static bool md_flush_needed(struct mddev *mddev)
 static bool md_flush_unrecorded(struct mddev *mddev)
 {
 	struct md_rdev *rdev;
+
+	/* No metadata, or none that is md's own. */
+	if (mddev_is_dm(mddev) && mddev->external)
+		return false;
+	/* It may have left its slot since, as Blocked is cleared then. */
+	if (test_bit(MD_SB_CHANGE_PENDING, &mddev->sb_flags) &&
+	    md_is_rdwr(mddev))
+		return true;
 
 	guard(rcu)();
 	list_for_each_entry_rcu(rdev, &mddev->disks, same_set)
@@ -209,7 +222,7 @@ static void md_flush_record_work(struct work_struct *work)
 	struct md_flush *flush = container_of(work, struct md_flush, work);
 	struct mddev *mddev = flush->mddev;
 
-	/* It is rare, and nobody wakes up sb_wait after Blocked is cleared. */
+	/* Rare; and nobody wakes up sb_wait after Blocked is cleared. */
 	while (!wait_event_timeout(mddev->sb_wait,
 				   test_bit(MD_BROKEN, &mddev->flags) ||
 				   !md_flush_unrecorded(mddev), HZ / 20))
@@ -361,7 +374,7 @@ bool md_flush_request(struct mddev *mddev, struct bio *bio)
 	struct bio_list bios = BIO_EMPTY_LIST;
 	struct md_flush *flush;
 
-	if (!md_flush_needed(mddev)) {
+	if (!md_flush_needed(mddev) && likely(!md_flush_unrecorded(mddev))) {
 		bio->bi_opf &= ~REQ_PREFLUSH;
 		if (bio_sectors(bio))
 			return false;
@@ -369,7 +382,10 @@ bool md_flush_request(struct mddev *mddev, struct bio *bio)
 		return true;
 	}
 
-	/* Whoever has one of these, has sent its bios, or waits at the lock. */
+	/*
+	 * Whoever has one of these has sent its bios, or waits at the lock, or
+	 * for the metadata, whose writer needs none.
+	 */
 	flush = mempool_alloc(&pool->flushes, nowait ? GFP_NOWAIT : GFP_NOIO);
 	if (!flush)
 		goto would_block;
