@@ -36,7 +36,8 @@ level_is()
 	esac
 	md group_thread_cnt 1 && md group_thread_cnt 0 || return
 	[ "$VARIANT" = percpu ] || return 0
-	sed -n 's/.*aligned_reads [a-z]* -> \([a-z]*\) (\([a-z]*\)).*/\1 \2/p' $TRACE/trace |
+	# The counter of the level before goes last.
+	sed -n '/(free)/d; s/.*aligned_reads [a-z]* -> \([a-z]*\) (\([a-z]*\)).*/\1 \2/p' $TRACE/trace |
 		tail -n 1 | grep -q '^percpu '
 }
 
