@@ -50,7 +50,7 @@ holds_for()
 	wait
 	dmsetup reload held --table "0 65536 linear /dev/ram1 0" && dmsetup suspend held &&
 		dmsetup resume held && stop || return
-	[ $((t1 - t0)) -ge $(($2 * 10)) ] && [ $((t1 - t0)) -le $(($2 * 10 + 15)) ]
+	[ $((t1 - t0)) -ge $(($2 * 10)) ] && [ $((t1 - t0)) -le $(($2 * 10 + 30)) ]
 }
 
 # held: a read stays on that member
