@@ -44,7 +44,7 @@ dbench_kbs()
 		{ tail /tmp/dbench.out; false; }
 }
 
-# shellcheck disable=SC2086,SC2153 # words; set by init
+# shellcheck disable=SC2046,SC2153 # words; set by init
 # one ROUND LEVEL VARIANT
 one()
 {
@@ -52,10 +52,10 @@ one()
 
 	md_use "$3" || exit
 	case $2 in
-	raid0) create 0 --chunk=64 --raid-devices=4 $DISKS ;;
-	raid1) create 1 --assume-clean --bitmap=none --raid-devices=2 /dev/nullb0 /dev/nullb1 ;;
-	raid10) create 10 --assume-clean --bitmap=none --chunk=64 --raid-devices=4 $DISKS ;;
-	raid5) create 5 --assume-clean --bitmap=none --chunk=64 --raid-devices=4 $DISKS ;;
+	raid0) create 0 --chunk=64 --raid-devices=4 $(disks 4 /dev/nullb) ;;
+	raid1) create 1 --assume-clean --bitmap=none --raid-devices=2 $(disks 2 /dev/nullb) ;;
+	raid10) create 10 --assume-clean --bitmap=none --chunk=64 --raid-devices=4 $(disks 4 /dev/nullb) ;;
+	raid5) create 5 --assume-clean --bitmap=none --chunk=64 --raid-devices=4 $(disks 4 /dev/nullb) ;;
 	esac || exit
 	[ "$2" = raid0 ] || md safe_mode_delay 0
 	for jobs in $JOBS; do
@@ -69,7 +69,6 @@ one()
 	stop || exit
 }
 
-DISKS="/dev/nullb0 /dev/nullb1 /dev/nullb2 /dev/nullb3"
 STEP=0
 STEPS=$(($(echo "$LEVELS" | wc -w) * $(echo "$JOBS" | wc -w) * 3 * ROUNDS))
 case "$LEVELS-$DBENCH" in
@@ -82,13 +81,8 @@ for d in 0 1 2 3; do
 done
 about
 cp -a /md/stock /md/serial && cp /job/md-mod.ko "/md/serial/lib/modules/$(uname -r)/md/" || exit
-for round in $(seq "$ROUNDS"); do
-	order="stock percpu serial"
-	[ $((round % 2)) = 1 ] || order="serial percpu stock"
-	for level in $LEVELS; do
-		for modules in $order; do
-			one "$round" "$level" "$modules"
-		done
-	done
-done
+# shellcheck disable=SC2034 # for in_turn
+SETS="stock percpu serial"
+# shellcheck disable=SC2086 # words
+in_turn $LEVELS
 md_unload

@@ -98,10 +98,10 @@ ramdisks()
 	modprobe brd rd_nr="$1" rd_size=$(($2 * 1024))
 }
 
-# disks N: the first N ramdisks
+# disks N [PREFIX]: the first N ramdisks, or what is called PREFIX and a number
 disks()
 {
-	seq 0 $(($1 - 1)) | sed 's|^|/dev/ram|'
+	seq 0 $(($1 - 1)) | sed "s|^|${2:-/dev/ram}|"
 }
 
 # null_disk N MB ATTRIBUTE=VALUE...: /dev/nullbN, which keeps data
@@ -157,20 +157,42 @@ idle()
 }
 
 # in_turn LEVEL...: the job's own `one ROUND LEVEL VARIANT`, for each level of each of
-# $ROUNDS rounds, with stock and percpu in an order that alternates
+# $ROUNDS rounds, with the sets of $SETS, or stock and percpu, in an order that alternates
 in_turn()
 {
-	local round order level modules
+	local round there="${SETS:-stock percpu}" back="" order level modules
 
+	for modules in $there; do
+		back="$modules $back"
+	done
 	for round in $(seq "$ROUNDS"); do
-		order="stock percpu"
-		[ $((round % 2)) = 1 ] || order="percpu stock"
+		order=$there
+		[ $((round % 2)) = 1 ] || order=$back
 		for level; do
 			for modules in $order; do
 				one "$round" "$level" "$modules"
 			done
 		done
 	done
+}
+
+# trace_blocks EVENT...: trace these events of the block layer, from nothing, in order
+trace_blocks()
+{
+	local e
+
+	echo mono >/sys/kernel/tracing/trace_clock
+	echo >/sys/kernel/tracing/trace
+	for e; do
+		echo 1 >"/sys/kernel/tracing/events/block/$e/enable"
+	done
+}
+
+# trace_ends NAME: no more; what there is to /results/trace-NAME
+trace_ends()
+{
+	echo 0 >/sys/kernel/tracing/events/block/enable
+	cp /sys/kernel/tracing/trace "/results/trace-$1"
 }
 
 # about: what measures, into /results/about.tsv

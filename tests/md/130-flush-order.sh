@@ -8,7 +8,6 @@
 # shellcheck source=tests/guest/lib.sh
 . /lib.sh
 
-T=/sys/kernel/tracing
 COMMITS=20
 
 # members N: /dev/mapper/mI, which flush their cache in 5 ms, and write at once
@@ -23,22 +22,16 @@ members()
 	done
 }
 
-# commits: traced, one at a time
+# commits NAME: traced, one at a time
 commits()
 {
 	local n
 
-	echo 0 >$T/tracing_on
-	echo >$T/trace
-	echo mono >$T/trace_clock
-	echo 1 >$T/events/block/block_bio_queue/enable
-	echo 1 >$T/events/block/block_bio_complete/enable
-	echo 1 >$T/tracing_on
+	trace_blocks block_bio_queue block_bio_complete
 	for n in $(seq $COMMITS); do
 		echo "$n" >>/mnt/file && sync /mnt/file || return
 	done
-	echo 0 >$T/tracing_on
-	echo 0 >$T/events/block/enable
+	trace_ends "$1"
 }
 
 # judge "MEMBERS": MAJOR,MINOR of each; COUNT flushes with data, EARLY of them overtaken,
@@ -63,7 +56,7 @@ judge()
 			early = 1; all++
 		}
 		END { print "COUNT=" count + 0 " EARLY=" all + 0 " SERIAL=" serial + 0 }
-	' $T/trace
+	' /sys/kernel/tracing/trace
 }
 
 # level VARIANT N LEVEL OPTION...
@@ -78,13 +71,12 @@ level()
 		devs="$devs $(tr : , <"/sys/block/dm-$i/dev")"
 	done
 	# shellcheck disable=SC2046 # words
-	create "$level" "$@" --raid-devices="$n" $(seq 0 $((n - 1)) | sed "s|^|/dev/mapper/m|") || return
+	create "$level" "$@" --raid-devices="$n" $(disks "$n" /dev/mapper/m) || return
 	[ ! -e /sys/block/md0/md/safe_mode_delay ] || md safe_mode_delay 0
 	mkfs.ext4 -q -F /dev/md0 32M && mount -t ext4 /dev/md0 /mnt || return
-	echo 0 >/mnt/file && sync && usleep 300000 && commits
+	echo 0 >/mnt/file && sync && usleep 300000 && commits "$variant-$level"
 	umount /mnt && stop || return
 	eval "$(judge "$devs")"
-	cp $T/trace "/results/trace-$variant-$level"
 	echo "# $level $variant: $COUNT flushes with data, $EARLY overtaken"
 	[ "$COUNT" -ge $COMMITS ]
 }

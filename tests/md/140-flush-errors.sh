@@ -7,8 +7,6 @@
 # shellcheck source=tests/guest/lib.sh
 . /lib.sh
 
-T=/sys/kernel/tracing
-
 # member N good|bad [MS]: /dev/mapper/mN, whose flush works or fails, and whose writes
 # take so long
 member()
@@ -36,7 +34,7 @@ array()
 		member "$i" good && { mdadm --quiet --zero-superblock "/dev/mapper/m$i" 2>/dev/null; true; }
 	done
 	# shellcheck disable=SC2046 # words
-	create "$level" "$@" --raid-devices="$n" $(seq 0 $((n - 1)) | sed "s|^|/dev/mapper/m|") || return
+	create "$level" "$@" --raid-devices="$n" $(disks "$n" /dev/mapper/m) || return
 	[ ! -e /sys/block/md0/md/safe_mode_delay ] || md safe_mode_delay 0
 	write_fsync
 }
@@ -64,26 +62,7 @@ recorded()
 		$1 == dev && $3 == 8 && $5 > 0 && !sb { sb = NR }
 		$1 == "9,0" && $2 ~ /^F/ && !fsync { fsync = NR }
 		END { exit !(sb && fsync && fsync > sb) }
-	' $T/trace
-}
-
-# trace EVENT...
-trace()
-{
-	local e
-
-	echo mono >$T/trace_clock
-	echo >$T/trace
-	for e; do
-		echo 1 >"$T/events/block/$e/enable"
-	done
-}
-
-trace_ends()
-{
-	usleep 500000
-	echo 0 >$T/events/block/enable
-	cp $T/trace "/results/trace-$1"
+	' /sys/kernel/tracing/trace
 }
 
 # redundant VARIANT LEVEL N OPTION...: without member 1 it goes on. The superblock takes
@@ -92,8 +71,9 @@ redundant()
 {
 	array "$@" || return
 	member 0 good 100 && member 1 bad || return
-	trace block_bio_complete
+	trace_blocks block_bio_complete
 	write_fsync || return
+	usleep 500000
 	trace_ends "$1-$2"
 	is_faulty "$((1 + FIRST))" && recorded "$FIRST" && write_fsync && stop
 }
@@ -102,9 +82,10 @@ redundant()
 before()
 {
 	array "$@" && member 0 good 300 || return
-	trace block_bio_complete
+	trace_blocks block_bio_complete
 	mdadm --quiet /dev/md0 --fail /dev/mapper/m1 &&
 		dd if=/dev/null of=/dev/md0 count=0 conv=fsync,notrunc 2>/tmp/dd.log || return
+	usleep 500000
 	trace_ends "before-$1-$2"
 	recorded "$FIRST" && stop
 }
@@ -114,8 +95,9 @@ withheld()
 {
 	array "$1" 0 2 && mkfs.ext4 -q -F /dev/md0 32M && mount -t ext4 /dev/md0 /mnt || return
 	member 1 bad && echo 1 >/mnt/file || return
-	trace block_bio_queue
+	trace_blocks block_bio_queue
 	! sync /mnt/file || return
+	usleep 500000
 	trace_ends "withheld-$1"
 	umount /mnt
 	# The commit block would be where the blocks before it are.
@@ -126,7 +108,7 @@ withheld()
 		$1 == "9,0" && $2 ~ /^FWF/ && $5 > 0 && !commit { commit = $3 }
 		$1 ~ dm && $2 ~ /^W/ && commit && $3 == commit - offset { written = 1 }
 		END { exit !(commit && offset && !written) }
-	' $T/trace
+	' /sys/kernel/tracing/trace
 }
 
 # last VARIANT LEVEL N BAD OPTION...: without member BAD as well it cannot

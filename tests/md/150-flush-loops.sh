@@ -57,7 +57,7 @@ loops()
 	local what=$1 level=$2 disk=$3 n=$4 devs i bg="" rc=0
 
 	shift 4
-	devs=$(seq 0 $((n - 1)) | sed "s|^|/dev/$disk|")
+	devs=$(disks "$n" "/dev/$disk")
 	for i in $devs; do
 		mdadm --quiet --zero-superblock "$i" 2>/dev/null
 	done
