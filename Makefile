@@ -71,7 +71,8 @@ clean:
 #: DEPTH=128       bench: queue depth of a job
 #: RUNTIME=2       bench: seconds a run
 #: ROUNDS=5        bench: rounds of stock and percpu; 10 for figures to publish
-#: RW=randread     bench: randread, or fsync on disks whose flush takes 100 us;
+#: RW=randread     bench: randread, or fsync on disks whose flush takes 100 us, or
+#:                 resync (check, repair, recovery, reshape) of raid1 and raid10;
 #:                 c2c: which I/O, some of randread randwrite fsync
 #: DBENCH=5        bench, RW=fsync: seconds of dbench -s a run, 128 clients; 0: none
 #: VCPUS=4         c2c: CPUs of the guest, one thread on each

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # bench.sh KERNEL VM: random reads on stock and on percpu, in turn, in one boot; or
-# with RW=fsync, writes that are flushed, and stock with the flushes of Linux 6.11 as a
-# third. From the environment: RW LEVELS JOBS DEPTH RUNTIME ROUNDS DBENCH. Prints a
+# with RW=resync, check, repair, recovery and reshape; or with RW=fsync, writes that are
+# flushed, and stock with the flushes of Linux 6.11 as a third. From the environment: RW LEVELS JOBS DEPTH RUNTIME ROUNDS DBENCH. Prints a
 # Markdown table; writes build/bench/{bench,summary,about}.tsv, table.md and bench.svg;
-# build/bench-fsync likewise.
+# build/bench-fsync and
+# build/bench-resync likewise.
 
 # shellcheck source=scripts/lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
@@ -91,7 +92,15 @@ main()
 		title="4 KiB writes with fsync, flush 100 us"
 		note="a write and an fsync count as one; serial is stock with one flush at a time for the array; dbench-s in MB/s"
 		;;
-	*) die "RW=$rw is not one of: randread fsync" ;;
+	resync)
+		levels=${LEVELS:-raid1 raid10} jobs=1 out=$BUILD/bench-resync
+		for j in $levels; do
+			[[ $j == raid1 || $j == raid10 ]] || die "RW=resync: LEVELS are of: raid1 raid10"
+		done
+		title="check, repair, recovery, reshape"
+		note="MB/s by themselves (0 jobs) and beside one job of random I/O; -io: the IOPS of that job"
+		;;
+	*) die "RW=$rw is not one of: randread resync fsync" ;;
 	esac
 	[[ -n ${jobs// /} ]] || die "JOBS is empty: numbers of jobs, such as \"1 2\""
 	for j in $jobs; do
@@ -110,6 +119,11 @@ main()
 			--file /usr/share/dbench/client.txt --set "DBENCH=$dbench" --mem 8192)
 		n=$(($(wc -w <<<"$levels") * n * 3 * rounds))
 		seconds=$((n * (runtime + 2) + 3 * rounds * (dbench + 10)))
+	elif [[ $rw == resync ]]; then
+		build_guest "$kernel" "$vm" gnuplot:gnuplot-nox
+		extra=(--mem 4096)
+		n=$(($(wc -w <<<"$levels") * 8 * 2 * rounds))
+		seconds=$((n * (runtime + 2)))
 	else
 		build_guest "$kernel" "$vm" gnuplot:gnuplot-nox
 		extra=(--mem 1536 --pin)

@@ -128,6 +128,7 @@ functional()
 	out=$BUILD/$1/$2/check/$name
 	log "$2: $name: $(sed -n 's/^# This test will //p' "$3" | head -n 1)..."
 	[[ $2 != *-* ]] || more=(--timeout 3000 --set LONG=1)
+	more+=(--cpus "$(word "$3" cpus | grep . || echo 2)")
 	"$TOP/scripts/vm.sh" --out "$out" --timeout 420 --mem 2560 "${more[@]}" --set VARIANT=percpu "$1" "$2" "$3" || rc=$?
 	while IFS= read -r line; do
 		case $line in

@@ -68,9 +68,6 @@ main()
 		vm_check "$vm"
 		kdir=$("$TOP/scripts/kernel.sh" "$kernel" "$vm")/build
 		[[ $vm != uml* ]] || args=(ARCH=um)
-		# Red zones around globals stay when a module has gone, and the
-		# next one is loaded into them: UML does not map shadow anew.
-		[[ $vm != uml-debug ]] || args+=("KCFLAGS=--param=asan-globals=0")
 	fi
 	dir=$("$TOP/scripts/prepare.sh" "$kernel")
 	lock "modules-${BUILD//\//-}"

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# How fast a resync is, by itself and beside random I/O, and how fast that I/O is
-# beside a resync, with the stock and the percpu modules in turn. Leaves
-# /results/bench.tsv:
+# How fast check, repair, recovery and reshape are, by themselves and beside random I/O,
+# and how fast that I/O is meanwhile, with the stock and the percpu modules in turn.
+# Leaves /results/bench.tsv:
 #	round, level and what, variant, jobs, figure
-# kB/s of the resync by itself (0 jobs), and beside reads or writes of 1 job; the
-# IOPS of those.
+# kB/s by itself (0 jobs), and beside reads and writes of 1 job; the IOPS of those.
 #
-# Wants LEVELS (of raid1 raid10), ROUNDS.
+# Wants LEVELS (of raid1 raid10), RUNTIME (s at most of each), ROUNDS.
 
 # shellcheck source=tests/guest/lib.sh
 . /lib.sh
@@ -20,6 +19,11 @@ DISK_MB=512
 row()
 {
 	printf '%s\t%s\t%s\t%s\t%s\n' "$@" >>$TSV
+}
+
+uptime()
+{
+	awk '{ print $1 }' /proc/uptime
 }
 
 # ios: that md0 has done
@@ -38,67 +42,126 @@ some_ios()
 	[ "$(ios)" -gt "$now" ]
 }
 
-# resync: of md0, for three seconds or to the end; sets KBS, and IOPS of others
-# meanwhile
-resync()
+# start WHAT: what is measured
+start()
 {
-	local t0 t1 n at=0 now i=0
+	case $1 in
+	check | repair) md sync_action "$1" ;;
+	recovery) mdadm --quiet /dev/md0 --add /dev/ram1 ;;
+	reshape) mdadm --quiet --grow /dev/md0 --raid-devices=5 ;;
+	esac
+}
 
-	md sync_speed_max 4000000 && md sync_speed_min 4000000 || return
+# end WHAT: what is left of it
+end()
+{
+	case $1 in
+	check | repair)
+		md sync_action idle
+		until_true 10 md_is sync_action idle
+		;;
+	recovery) md sync_action frozen ;;
+	reshape) md sync_action frozen ;;
+	esac
+}
+
+# before WHAT
+before()
+{
+	case $1 in
+	recovery)
+		mdadm --quiet /dev/md0 --fail /dev/ram1 && until_true 10 mdadm --quiet /dev/md0 --remove /dev/ram1 2>/dev/null &&
+			mdadm --quiet --zero-superblock /dev/ram1
+		;;
+	reshape) mdadm --quiet --zero-superblock /dev/ram4 2>/dev/null; mdadm --quiet /dev/md0 --add /dev/ram4 ;;
+	esac
+}
+
+# sync_speed WHAT: for RUNTIME seconds or to its end; sets KBS, and IOPS of others
+# meanwhile
+sync_speed()
+{
+	local t0 t n at=0 now i=0
+
+	md sync_speed_max 4000000 && md sync_speed_min 4000000 && before "$1" || return
 	n=$(ios)
-	t0=$(awk '{ print $1 }' /proc/uptime)
-	md sync_action repair || return
-	while [ $i -lt 60 ]; do
+	t0=$(uptime)
+	start "$1" || return
+	while [ $i -lt $((RUNTIME * 20)) ]; do
 		usleep 50000
 		i=$((i + 1))
 		now=$(md sync_completed)
-		t1=$(awk '{ print $1 }' /proc/uptime)
-		[ "$now" = none ] || { at=${now%% *}; continue; }
+		t=$(uptime)
+		case $now in
+		none | delayed) ;;
+		*) at=${now%% *}; continue ;;
+		esac
 		# Over: all of it, at a time that is known to a twentieth of a second.
 		md_is sync_action idle || continue
-		at=$(cat /sys/block/md0/size)
+		at=$(($(cat /sys/block/md0/md/component_size) * 2))
 		break
 	done
-	[ "$at" -gt 0 ] || return
-	KBS=$(awk -v at="$at" -v t="$t1" -v t0="$t0" 'BEGIN { print int(at / 2 / (t - t0)) }')
-	IOPS=$(awk -v n="$n" -v t="$t1" -v t0="$t0" '{ print int(($1 + $5 - n) / (t - t0)) }' /sys/block/md0/stat)
-	md sync_action idle
-	until_true 10 md_is sync_action idle
+	IOPS=$(awk -v n="$n" -v t="$t" -v t0="$t0" '{ print int(($1 + $5 - n) / (t - t0)) }' /sys/block/md0/stat)
+	[ "$at" -gt 0 ] || { echo "# $1: nothing was done"; cat /proc/mdstat; return 1; }
+	KBS=$(awk -v at="$at" -v t="$t" -v t0="$t0" 'BEGIN { print int(at / 2 / (t - t0)) }')
+	end "$1"
 }
 
-# shellcheck disable=SC2046 # disks gives words
+# array LEVEL
+array()
+{
+	local d
+
+	for d in $(disks 5); do
+		mdadm --quiet --zero-superblock "$d" 2>/dev/null
+	done
+	# shellcheck disable=SC2046 # words
+	case $1 in
+	raid1) create 1 --assume-clean --bitmap=none --raid-devices=2 $(disks 2) ;;
+	raid10) create 10 --assume-clean --bitmap=none --chunk=64 --raid-devices=4 $(disks 4) ;;
+	esac
+}
+
 # one ROUND LEVEL VARIANT
 one()
 {
-	local rw
+	local what
 
 	md_use "$3" || exit
-	case $2 in
-	raid1) create 1 --assume-clean --bitmap=none --raid-devices=2 $(disks 2) ;;
-	raid10) create 10 --assume-clean --bitmap=none --chunk=64 --raid-devices=4 $(disks 4) ;;
-	esac || exit
-	resync || exit
-	row "$1" "$2-alone" "$3" 0 "$KBS"
-	for rw in randread randwrite; do
-		fio --name=load --filename=/dev/md0 --rw=$rw --bs=4k --direct=1 --ioengine=libaio \
+	for what in check repair recovery reshape; do
+		[ "$2-$what" != raid1-reshape ] || continue
+		array "$2" && sync_speed $what || exit
+		row "$1" "$2-$what" "$3" 0 "$KBS"
+		stop && array "$2" || exit
+		fio --name=load --filename=/dev/md0 --rw=randrw --bs=4k --direct=1 --ioengine=libaio \
 			--iodepth=16 --thinktime=500 --thinktime_blocks=16 --norandommap --randrepeat=0 \
 			--time_based --runtime=60 >/tmp/fio.out 2>&1 &
-		until_true 10 some_ios || { cat /tmp/fio.out; exit 1; }
-		resync || exit
+		until_true 10 some_ios && sync_speed $what || { cat /tmp/fio.out; exit 1; }
 		kill -INT $!
 		wait $!
-		row "$1" "$2-beside-$rw" "$3" 1 "$KBS"
-		row "$1" "$2-$rw-beside" "$3" 1 "$IOPS"
+		row "$1" "$2-$what" "$3" 1 "$KBS"
+		row "$1" "$2-$what-io" "$3" 1 "$IOPS"
+		stop || exit
+		STEP=$((STEP + 1))
+		echo "@ $STEP/$STEPS round $1 $2 $3, $what: $KBS kB/s, $IOPS IOPS"
 	done
-	stop || exit
-	STEP=$((STEP + 1))
-	echo "@ $STEP/$STEPS round $1 $2 $3"
 }
 
 STEP=0
-STEPS=$(($(echo "$LEVELS" | wc -w) * 2 * ROUNDS))
+STEPS=0
+for level in $LEVELS; do
+	case $level in
+	raid1) STEPS=$((STEPS + 6 * ROUNDS)) ;;
+	raid10) STEPS=$((STEPS + 8 * ROUNDS)) ;;
+	*) echo "RW=resync: LEVELS of raid1 raid10"; exit 1 ;;
+	esac
+done
 echo 1 >/proc/sys/kernel/printk
-ramdisks 4 $DISK_MB || exit
+ramdisks 5 $DISK_MB || exit
+for d in $(disks 5); do
+	dd if=/dev/zero of="$d" bs=1M count=$DISK_MB 2>/dev/null
+done
+about
 # shellcheck disable=SC2086 # words
 in_turn $LEVELS
 md_unload

@@ -5,6 +5,7 @@
 # This test will have 64 threads make records durable in a file system, on members that
 # flush late and on ones without a cache, while the array is suspended, its members,
 # bitmap and sizes change: no record is lost, nothing hangs, active_io is not leaked.
+# Also while half of the allocations that must not wait fail, on a kernel that can.
 
 # shellcheck source=tests/guest/lib.sh
 . /lib.sh
@@ -87,7 +88,28 @@ loops()
 	return $rc
 }
 
-plan 7
+# no_memory LEVEL...: loops, while what the mempools ask the allocators for fails
+no_memory()
+{
+	local f rc
+
+	for f in failslab fail_page_alloc; do
+		cd /sys/kernel/debug/$f && echo 50 >probability && echo 1 >interval && echo -1 >times &&
+			echo Y >ignore-gfp-wait && echo 0 >verbose || return
+	done
+	cd /tmp || return
+	loops "$@"
+	rc=$?
+	echo 0 >/sys/kernel/debug/failslab/probability
+	echo 0 >/sys/kernel/debug/fail_page_alloc/probability
+	return $rc
+}
+
+if [ -d /sys/kernel/debug/failslab ]; then
+	plan 10
+else
+	plan 7
+fi
 md_use "$VARIANT"
 try ramdisks 4 48
 for i in 0 1 2 3; do
@@ -101,4 +123,9 @@ ok "raid10, late" loops "suspended bitmap member" 10 nullb 4 --assume-clean --bi
 ok "raid5, no cache" loops "suspended bitmap sizes" 5 ram 3 --assume-clean --bitmap=none
 ok "raid5, late" loops "suspended bitmap sizes" 5 nullb 3 --assume-clean --bitmap=none
 ok "raid5, a member fails" loops "suspended bitmap member" 5 nullb 3 --assume-clean --bitmap=none
+if [ -d /sys/kernel/debug/failslab ]; then
+	ok "raid1, allocations fail" no_memory "suspended bitmap member" 1 nullb 3 --assume-clean --bitmap=none
+	ok "raid10, allocations fail" no_memory "suspended bitmap member" 10 nullb 4 --assume-clean --bitmap=none
+	ok "raid5, allocations fail" no_memory "suspended bitmap sizes" 5 nullb 3 --assume-clean --bitmap=none
+fi
 ok "all modules can go" md_unload

@@ -98,16 +98,19 @@ after()
 }
 
 # cuts VARIANT CUTS FS LEVEL N OPTION...: BAD of $N, EARLY commits, ACKED records; on
-# stock until the first one that is early
+# stock until the first one that is early. A journal is one disk more
 cuts()
 {
-	local variant=$1 cuts=$2 fs=$3 level=$4 n=$5 i t0
+	local variant=$1 cuts=$2 fs=$3 level=$4 raid=$5 n=$5 i t0
 
 	shift 5
+	case "$*" in
+	*--write-journal*) n=$((n + 1)) ;;
+	esac
 	md_use "$variant" && modprobe dm-mod && modprobe dm-delay && modprobe "$fs" || return
 	power 1 "$n" && tables 15 "$n" || return
 	# shellcheck disable=SC2046 # words
-	create "$level" "$@" --raid-devices="$n" $(disks "$n" /dev/mapper/m) && mkfs_mount "$fs" || return
+	create "$level" "$@" --raid-devices="$raid" $(disks "$raid" /dev/mapper/m) && mkfs_mount "$fs" || return
 	BAD=0 EARLY=0 ACKED=0 t0=$(date +%s)
 	for i in $(seq "$cuts"); do
 		rm -f /tmp/acks
@@ -132,7 +135,7 @@ cuts()
 		rmdir "/sys/kernel/config/nullb/nullb$i"
 		null_disk "$i" $MB cache_size=64 || return
 	done
-	echo "# $fs on raid$level, $variant: $N cuts, $ACKED acknowledged, $BAD bad, $EARLY early commits, $(($(date +%s) - t0)) s"
+	echo "# $fs on raid$level $*, $variant: $N cuts, $ACKED acknowledged, $BAD bad, $EARLY early commits, $(($(date +%s) - t0)) s"
 }
 
 # good FS LEVEL N OPTION...
@@ -147,7 +150,7 @@ early()
 	cuts stock 20 "$@" && [ "$ACKED" -gt 0 ] && [ "$EARLY" -gt 0 ]
 }
 
-plan 11
+plan 13
 for i in 0 1 2 3; do
 	try null_disk "$i" $MB cache_size=64
 done
@@ -157,6 +160,8 @@ ok "ext4 on raid0" good ext4 0 2
 ok "ext4 on raid1" good ext4 1 2 --assume-clean --bitmap=none
 ok "ext4 on raid10" good ext4 10 4 --assume-clean --bitmap=internal
 ok "ext4 on raid5" good ext4 5 3 --assume-clean --bitmap=none
+ok "ext4 on raid5 with a journal" good ext4 5 3 --write-journal /dev/mapper/m3
+ok "ext4 on raid5 with PPL" good ext4 5 3 --assume-clean --consistency-policy=ppl
 ok "xfs on raid0" good xfs 0 2
 ok "xfs on raid1" good xfs 1 2 --assume-clean --bitmap=internal
 ok "xfs on raid10" good xfs 10 4 --assume-clean --bitmap=none
