@@ -88,9 +88,9 @@ main()
 		;;
 	fsync)
 		jobs=${JOBS:-1 16 128}
-		max=1024 out=$BUILD/bench-fsync base=(serial)
+		max=1024 out=$BUILD/bench-fsync base=(alone serial)
 		title="4 KiB writes with fsync, flush 100 us"
-		note="a write and an fsync count as one; serial is stock with one flush at a time for the array; dbench-s in MB/s"
+		note="a write and an fsync count as one; serial is stock with one flush at a time for the array, alone one for each bio; dbench-s in MB/s"
 		;;
 	resync)
 		levels=${LEVELS:-raid1 raid10} jobs=1 out=$BUILD/bench-resync
@@ -117,8 +117,8 @@ main()
 		build_guest "$kernel" "$vm" gnuplot:gnuplot-nox patch:patch
 		extra=(--file "$(build_serial "$kernel" "$vm")"
 			--file /usr/share/dbench/client.txt --set "DBENCH=$dbench" --mem 8192)
-		n=$(($(wc -w <<<"$levels") * n * 3 * rounds))
-		seconds=$((n * (runtime + 2) + 3 * rounds * (dbench + 10)))
+		n=$(($(wc -w <<<"$levels") * n * 4 * rounds))
+		seconds=$((n * (runtime + 2) + 4 * rounds * (dbench + 10)))
 	elif [[ $rw == resync ]]; then
 		build_guest "$kernel" "$vm" gnuplot:gnuplot-nox
 		extra=(--mem 4096)

@@ -29,7 +29,7 @@ OUT='' CPUS=2 MEM=1280 TIMEOUT=300 SHOW='' PIN='' PLUGIN='' VARS=() FILES=()
 BAD='BUG:|WARNING:|Oops|Kernel panic|general protection|Call Trace:'
 BAD+='|INFO: (task|rcu).*(blocked|stall)|soft lockup|KASAN|KCSAN|UBSAN'
 BAD+='|unreferenced object|possible .*deadlock|refcount_t:|percpu ref .* <= 0'
-BAD+='|Segfault|segfault at|Out of memory'
+BAD+='|Segfault|segfault at|Out of memory:'
 
 # verdict WORD TEXT...: write it, say it to the caller by the exit status
 verdict()

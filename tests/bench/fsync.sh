@@ -4,7 +4,8 @@
 # What a flush costs: a 4 KiB write and an fsync, in turn by many threads, on arrays of
 # disks whose flush takes 100 us; and dbench with as many clients, on ext4 on raid10. With
 # the stock and the percpu modules and with stock's in which one flush at a time is done
-# for the whole array (one-at-a-time.patch), in turn. Leaves /results/bench.tsv:
+# for the whole array (one-at-a-time.patch), for all that wait (serial) or for each bio
+# by itself (alone), in turn. Leaves /results/bench.tsv:
 #	round, level, variant, jobs, IOPS; dbench: kB/s
 #
 # Wants LEVELS, JOBS (a list), RUNTIME (s a run), ROUNDS, DBENCH (s a run, or 0).
@@ -51,6 +52,7 @@ one()
 	local jobs n
 
 	md_use "$3" || exit
+	[ "$3" != alone ] || modprobe md_mod flush_alone=1 || exit
 	case $2 in
 	raid0) create 0 --chunk=64 --raid-devices=4 $(disks 4 /dev/nullb) ;;
 	raid1) create 1 --assume-clean --bitmap=none --raid-devices=2 $(disks 2 /dev/nullb) ;;
@@ -70,19 +72,20 @@ one()
 }
 
 STEP=0
-STEPS=$(($(echo "$LEVELS" | wc -w) * $(echo "$JOBS" | wc -w) * 3 * ROUNDS))
+STEPS=$(($(echo "$LEVELS" | wc -w) * $(echo "$JOBS" | wc -w) * 4 * ROUNDS))
 case "$LEVELS-$DBENCH" in
 *-0) ;;
-*raid10*) STEPS=$((STEPS + 3 * ROUNDS)) ;;
+*raid10*) STEPS=$((STEPS + 4 * ROUNDS)) ;;
 esac
 echo 1 >/proc/sys/kernel/printk
 for d in 0 1 2 3; do
 	null_disk $d $DISK_MB cache_size=64 irqmode=2 completion_nsec=100000 || exit
 done
 about
-cp -a /md/stock /md/serial && cp /job/md-mod.ko "/md/serial/lib/modules/$(uname -r)/md/" || exit
+cp -a /md/stock /md/serial && cp /job/md-mod.ko "/md/serial/lib/modules/$(uname -r)/md/" &&
+	ln -s serial /md/alone || exit
 # shellcheck disable=SC2034 # for in_turn
-SETS="stock percpu serial"
+SETS="stock percpu serial alone"
 # shellcheck disable=SC2086 # words
 in_turn $LEVELS
 md_unload

@@ -136,7 +136,8 @@ one()
 		fio --name=load --filename=/dev/md0 --rw=randrw --bs=4k --direct=1 --ioengine=libaio \
 			--iodepth=16 --thinktime=500 --thinktime_blocks=16 --norandommap --randrepeat=0 \
 			--time_based --runtime=60 >/tmp/fio.out 2>&1 &
-		until_true 10 some_ios && sync_speed $what || { cat /tmp/fio.out; exit 1; }
+		until_true 10 some_ios || { cat /tmp/fio.out; exit 1; }
+		sync_speed $what || exit
 		kill -INT $!
 		wait $!
 		row "$1" "$2-$what" "$3" 1 "$KBS"

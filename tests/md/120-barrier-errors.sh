@@ -101,13 +101,12 @@ errors_and_metadata()
 # the array is frozen for reads of another one that fail
 blocked_and_frozen()
 {
-	local i n=0 layout=
+	local i n=0 layout='' BAD=/sys/kernel/config/nullb/nullb2/badblocks
 
 	[ "$1" = 1 ] || layout=--layout=n3
 	# shellcheck disable=SC2086 # words
-	create "$1" --assume-clean --bitmap=none $layout --raid-devices=3 /dev/nullb0 /dev/ram0 /dev/ram1 || return
+	create "$1" --assume-clean --bitmap=none $layout --raid-devices=3 /dev/nullb2 /dev/ram0 /dev/ram1 || return
 	echo 100000 >/sys/block/md0/md/max_read_errors
-	echo 1 >${BAD}_once
 	rm -f /tmp/enough
 	(
 		until [ -e /tmp/enough ]; do
@@ -129,7 +128,6 @@ blocked_and_frozen()
 	kill -INT "$LOAD"
 	until_true 20 gone "$LOAD" || return
 	wait
-	echo 0 >${BAD}_once
 	all_good && stop
 }
 
@@ -170,6 +168,7 @@ try ramdisks 5 $MB
 try md_use "$VARIANT"
 try null_disk 0 $MB
 try null_disk 1 $MB
+try null_disk 2 $MB badblocks_once=1
 for part in $PARTS; do
 	case $part in
 	retry:*) ok "raid${part#*:}: reads are retried while the array is quiesced" retry_while_quiesced "${part#*:}" ;;

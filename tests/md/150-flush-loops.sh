@@ -93,15 +93,15 @@ no_memory()
 {
 	local f rc
 
-	for f in failslab fail_page_alloc; do
-		cd /sys/kernel/debug/$f && echo 50 >probability && echo 1 >interval && echo -1 >times &&
-			echo Y >ignore-gfp-wait && echo 0 >verbose || return
+	for f in /sys/kernel/debug/failslab /sys/kernel/debug/fail_page_alloc; do
+		echo -1 >$f/times && echo Y >$f/ignore-gfp-wait && echo 0 >$f/verbose &&
+			echo 50 >$f/probability || return
 	done
-	cd /tmp || return
 	loops "$@"
 	rc=$?
-	echo 0 >/sys/kernel/debug/failslab/probability
-	echo 0 >/sys/kernel/debug/fail_page_alloc/probability
+	for f in /sys/kernel/debug/failslab /sys/kernel/debug/fail_page_alloc; do
+		echo 0 >$f/probability
+	done
 	return $rc
 }
 
