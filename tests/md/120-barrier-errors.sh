@@ -19,13 +19,13 @@ bad_sectors()
 		for (i = 0; i < n; i++)
 			printf "+%d-%d\n", 16384 + i * step, 16384 + i * step
 	}' | while read -r range; do
-		echo "$range" >$BAD || return
+		echo "$range" >"$BAD" || return
 	done
 }
 
 all_good()
 {
-	echo "-0-$((MB * 2048 - 1))" >$BAD
+	echo "-0-$((MB * 2048 - 1))" >"$BAD"
 }
 
 # load SECONDS OPTIONS...: fio in the background, as $LOAD
@@ -152,14 +152,15 @@ reshape_gives_up()
 		echo "2048 8" >/sys/block/md0/md/dev-$d/bad_blocks || return
 	done
 	mdadm --quiet --grow /dev/md0 --raid-devices=5 || return
-	until_true 20 reshape_is_over || return
+	# md tries again and again.
+	until_true 20 gave_up && md sync_action frozen || return
 	load 1 --rw=randwrite
 	ended 20 && stop
 }
 
-reshape_is_over()
+gave_up()
 {
-	! grep -q reshape /proc/mdstat
+	dmesg | grep -q 'reshape interrupted'
 }
 
 PARTS=${PARTS:-retry:1 retry:10 errors:1 errors:10 blocked:1 blocked:10 reshape}
