@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# This test will let 1000 reads fail, of which each freezes the array to write the sector
-# again, on both sets: it takes no longer than with stock.
+# This test will let 1000 reads fail, of which each freezes the array to be repeated and
+# mended, on both sets: it takes no longer than with stock.
 
 # shellcheck source=tests/guest/lib.sh
 . /lib.sh

@@ -6,12 +6,15 @@
 # discards, read errors on one member, failure and return of another, checks and repairs
 # that start and stop, bitmaps that come and go, suspension, and CPUs that go offline
 # where the kernel can; no byte is wrong, no copy differs, nothing stands still.
+#
+# LEVELS in the environment: only one of them.
 
 # shellcheck source=tests/guest/lib.sh
 . /lib.sh
 
 EACH=${EACH:-20} # seconds
-[ -z "$LONG" ] || EACH=320
+RUN=2            # of one fio, which takes long to start where all is slow
+[ -z "$LONG" ] || EACH=320 RUN=100
 MB=48
 BAD=/sys/kernel/config/nullb/nullb0/badblocks
 
@@ -51,32 +54,32 @@ verify()
 
 reads()
 {
-	fio_on 0 40 --rw=randread --numjobs=2 --time_based --runtime=2
+	fio_on 0 "$SIZE" --rw=randread --numjobs=2 --time_based --runtime="$RUN"
 }
 
 writes()
 {
-	fio_on 8 16 --rw=randrw --time_based --runtime=2
+	fio_on 8 16 --rw=randrw --time_based --runtime="$RUN"
 }
 
 discards()
 {
-	fio_on 24 4 --rw=randtrim --time_based --runtime=1
+	fio_on 24 4 --rw=randtrim --iodepth=2 --time_based --runtime="$RUN"
 }
 
-# Sectors that nobody writes but what mends them; each fails once.
+# Sectors that nobody writes but what mends them; each fails once. A check would find
+# most of them first.
 errors()
 {
-	awk -v seed="$(date +%N)" 'BEGIN {
+	awk -v seed="$(tr -d ' .' </proc/uptime)" 'BEGIN {
 		srand(seed)
 		for (i = 0; i < 20; i++) {
-			s = (30 + int(rand() * 8)) * 2048 + int(rand() * 2048)
+			s = (31 + int(rand() * 6)) * 2048 + int(rand() * 2048)
 			printf "+%d-%d\n", s, s
 		}
 	}' | while read -r range; do
 		echo "$range" >$BAD || return
-	done
-	usleep 100000
+	done && dd if=/dev/md0 of=/dev/null bs=16k iflag=direct skip=$((SIZE * 44)) count=$((SIZE * 16)) 2>/dev/null
 }
 
 sync_starts_and_stops()
@@ -142,10 +145,10 @@ whole()
 	idle 120 && md_is degraded 0
 }
 
-# torture LEVEL N OPTION...
+# torture LEVEL N OPTION...: an array of SIZE MB
 torture()
 {
-	local level=$1 n=$2 i bg="" rc=0 loops
+	local level=$1 n=$2 i bg="" rc=0 loops end
 
 	shift 2
 	loops="verify reads writes discards errors sync_starts_and_stops bitmap_changes suspends fails"
@@ -156,17 +159,18 @@ torture()
 	# shellcheck disable=SC2046 # words
 	create "$level" "$@" --assume-clean --bitmap=none --raid-devices="$n" $(disks "$n" /dev/nullb) || return
 	# What the copies have in common, before they are compared.
-	dd if=/dev/zero of=/dev/md0 bs=1M oflag=direct count=40 2>/dev/null || return
+	dd if=/dev/zero of=/dev/md0 bs=1M oflag=direct count="$SIZE" 2>/dev/null || return
 	md max_read_errors 1000000 && md sync_speed_min 1000000 || return
 	rm -f /tmp/end /tmp/failed /tmp/counts
 	for i in $loops; do
 		loop "$i" &
 		bg="$bg $!"
 	done
-	for i in $(seq "$EACH"); do
-		sleep 1
-		[ ! -e /tmp/failed ] || break
-		[ $((i % 30)) != 0 ] || echo "@ raid$level: $i of $EACH s"
+	# By the clock: where all is slow, so is the sleep.
+	end=$(($(date +%s) + EACH))
+	while [ "$(date +%s)" -lt $end ] && [ ! -e /tmp/failed ]; do
+		sleep 10
+		echo "@ raid$level: $((end - $(date +%s))) s to go"
 	done
 	touch /tmp/end
 	# shellcheck disable=SC2086 # words
@@ -174,8 +178,9 @@ torture()
 	echo "# raid$level: $(tr '\n' ' ' </tmp/counts), $(awk '{ print $1 " reads, " $5 " writes, " $12 " discards" }' /sys/block/md0/stat)"
 	[ ! -e /tmp/failed ] || { echo "# failed: $(cat /tmp/failed)"; rc=1; }
 	! grep -q ' 0$' /tmp/counts || rc=1
-	echo "# $(dmesg | grep -c 'read error corrected') lines in the log of read errors that were corrected"
-	dmesg -c | grep -q 'read error corrected' || rc=1
+	# A few: what is repeated is not all told.
+	echo "# $(dmesg | grep -c 'rescheduling sector') reads in the log that have failed"
+	dmesg -c | grep -q 'rescheduling sector' || rc=1
 	echo "-0-$((MB * 2048 - 1))" >$BAD
 	until_true 120 whole || { cat /proc/mdstat; rc=1; }
 	md sync_action check && idle 120 || rc=1
@@ -183,11 +188,17 @@ torture()
 	stop && return $rc
 }
 
-plan 3
+LEVELS=${LEVELS:-raid1 raid10}
+plan $(($(echo "$LEVELS" | wc -w) + 1))
 md_use "$VARIANT"
 for i in 0 1 2 3; do
 	try null_disk "$i" $MB discard=1 badblocks_once=1 irqmode=2 completion_nsec=50000
 done
-ok "raid1" torture 1 3
-ok "raid10" torture 10 4 --chunk=64
+for level in $LEVELS; do
+	# So that the members' sectors with errors are read, and not written.
+	case $level in
+	raid1) SIZE=40; ok raid1 torture 1 3 ;;
+	raid10) SIZE=84; ok raid10 torture 10 4 --chunk=64 ;;
+	esac
+done
 ok "all modules can go" md_unload
