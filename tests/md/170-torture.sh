@@ -179,8 +179,8 @@ torture()
 	[ ! -e /tmp/failed ] || { echo "# failed: $(cat /tmp/failed)"; rc=1; }
 	! grep -q ' 0$' /tmp/counts || rc=1
 	# A few: what is repeated is not all told.
-	echo "# $(dmesg | grep -c 'rescheduling sector') reads in the log that have failed"
-	dmesg -c | grep -q 'rescheduling sector' || rc=1
+	echo "# $(dmesg | grep -c "raid$level:md0:.*rescheduling sector") reads in the log that have failed"
+	dmesg | grep -q "raid$level:md0:.*rescheduling sector" || rc=1
 	echo "-0-$((MB * 2048 - 1))" >$BAD
 	until_true 120 whole || { cat /proc/mdstat; rc=1; }
 	md sync_action check && idle 120 || rc=1
