@@ -16,7 +16,7 @@ EACH=${EACH:-20} # seconds
 RUN=2            # of one fio, which takes long to start where all is slow
 [ -z "$LONG" ] || EACH=320 RUN=100
 MB=48
-BAD=/sys/kernel/config/nullb/nullb0/badblocks
+NULLB=/sys/kernel/config/nullb
 
 # What happens meanwhile. Each is done over and over, counted, until /tmp/end is there
 # or it fails.
@@ -67,19 +67,22 @@ discards()
 	fio_on 24 4 --rw=randtrim --iodepth=2 --time_based --runtime="$RUN"
 }
 
-# Sectors that nobody writes but what mends them; each fails once. A check would find
-# most of them first.
+# Sectors that nobody writes but what mends them, on two members, never both copies; each
+# fails once. A check would find most of them first.
 errors()
 {
-	awk -v seed="$(tr -d ' .' </proc/uptime)" 'BEGIN {
-		srand(seed)
-		for (i = 0; i < 20; i++) {
-			s = (31 + int(rand() * 6)) * 2048 + int(rand() * 2048)
-			printf "+%d-%d\n", s, s
-		}
-	}' | while read -r range; do
-		echo "$range" >$BAD || return
-	done && dd if=/dev/md0 of=/dev/null bs=16k iflag=direct skip=$((SIZE * 44)) count=$((SIZE * 16)) 2>/dev/null
+	for i in 0 1; do
+		awk -v member=$i -v seed="$(tr -d ' .' </proc/uptime)" 'BEGIN {
+			srand(seed + member)
+			for (i = 0; i < 20; i++) {
+				s = (31 + int(rand() * 6)) * 2048 + int(rand() * 128) * 16 + member * 8
+				printf "+%d-%d\n", s, s
+			}
+		}' | while read -r range; do
+			echo "$range" >$NULLB/nullb$i/badblocks || return
+		done || return
+	done
+	dd if=/dev/md0 of=/dev/null bs=16k iflag=direct skip=$((SIZE * 44)) count=$((SIZE * 16)) 2>/dev/null
 }
 
 sync_starts_and_stops()
@@ -118,12 +121,21 @@ comes_back()
 	mdadm --quiet --zero-superblock "$1" && mdadm --quiet /dev/md0 --add "$1"
 }
 
+# back: a member with errors may have been failed for them
+back()
+{
+	local i
+
+	for i in 0 1; do
+		! md dev-nullb$i/state | grep -q faulty || comes_back /dev/nullb$i || return
+	done
+}
+
 fails()
 {
 	mdadm --quiet /dev/md0 --fail /dev/nullb2 && comes_back /dev/nullb2 || return
 	usleep 500000
-	# The one with the errors may have been failed for them.
-	! md dev-nullb0/state | grep -q faulty || comes_back /dev/nullb0
+	back
 }
 
 hotplug()
@@ -141,7 +153,7 @@ hotplug()
 # whole: what has failed is back, and in sync
 whole()
 {
-	! md dev-nullb0/state | grep -q faulty || comes_back /dev/nullb0 || return
+	back || return
 	idle 120 && md_is degraded 0
 }
 
@@ -181,7 +193,9 @@ torture()
 	# A few: what is repeated is not all told.
 	echo "# $(dmesg | grep -c "raid$level:md0:.*rescheduling sector") reads in the log that have failed"
 	dmesg | grep -q "raid$level:md0:.*rescheduling sector" || rc=1
-	echo "-0-$((MB * 2048 - 1))" >$BAD
+	for i in 0 1; do
+		echo "-0-$((MB * 2048 - 1))" >$NULLB/nullb$i/badblocks
+	done
 	until_true 120 whole || { cat /proc/mdstat; rc=1; }
 	md sync_action check && idle 120 || rc=1
 	md_is mismatch_cnt 0 || { echo "# $(md mismatch_cnt) sectors differ"; rc=1; }
