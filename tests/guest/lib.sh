@@ -71,6 +71,18 @@ until_true()
 	done
 }
 
+# gone PID: that process has ended
+gone()
+{
+	! kill -0 "$1" 2>/dev/null
+}
+
+# now_ms: since the guest has started
+now_ms()
+{
+	awk '{ print int($1 * 1000) }' /proc/uptime
+}
+
 # md_use stock|percpu: the set that modprobe and the kernel find from now on
 md_use()
 {
@@ -117,6 +129,16 @@ null_disk()
 	for a in "size=$size" memory_backed=1 "submit_queues=$(nproc)" "$@" power=1; do
 		echo "${a#*=}" >"$dir/${a%%=*}" || return
 	done
+}
+
+# dm_table NAME TABLE: /dev/mapper/NAME has it from now on
+dm_table()
+{
+	if [ -e "/dev/mapper/$1" ]; then
+		dmsetup reload "$1" --table "$2" && dmsetup suspend "$1" && dmsetup resume "$1"
+	else
+		dmsetup create "$1" --table "$2"
+	fi
 }
 
 # create LEVEL DEVICES-AND-OPTIONS...: /dev/md0, or false

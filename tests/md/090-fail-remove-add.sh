@@ -10,11 +10,6 @@
 TURNS=${TURNS:-25}
 [ -z "$LONG" ] || TURNS=200
 
-now_ms()
-{
-	awk '{ print int($1 * 1000) }' /proc/uptime
-}
-
 load()
 {
 	fio --eta=never --output=/tmp/fio.log --filename=/dev/md0 --direct=1 --ioengine=libaio \

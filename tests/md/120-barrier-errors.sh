@@ -40,11 +40,6 @@ load()
 	LOAD=$!
 }
 
-gone()
-{
-	! kill -0 "$1" 2>/dev/null
-}
-
 # ended SECONDS: the load has, well
 ended()
 {

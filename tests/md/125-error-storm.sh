@@ -33,11 +33,6 @@ left()
 	cat $NULLB/nullb[01]/badblocks | wc -l
 }
 
-now_ms()
-{
-	awk '{ print int($1 * 1000) }' /proc/uptime
-}
-
 # one ROUND LEVEL VARIANT
 one()
 {

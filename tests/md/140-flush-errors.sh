@@ -15,12 +15,7 @@ member()
 
 	[ "$2" = good ] || flush=/dev/mapper/bad$1
 	table="0 524288 delay /dev/nullb$1 0 0 /dev/nullb$1 0 $ms $flush 0 0"
-	if [ -e "/dev/mapper/m$1" ]; then
-		dmsetup reload "m$1" --table "$table" && dmsetup suspend "m$1" &&
-			dmsetup resume "m$1"
-	else
-		dmsetup create "m$1" --table "$table"
-	fi
+	dm_table "m$1" "$table"
 }
 
 # array VARIANT LEVEL N OPTION...: of N members that are good, nothing to update

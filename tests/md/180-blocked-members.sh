@@ -23,11 +23,6 @@ state()
 	echo "$2" >"/sys/block/md0/md/dev-$1/state"
 }
 
-gone()
-{
-	! kill -0 "$1" 2>/dev/null
-}
-
 # waits COMMAND...: it does not end while $MEMBER is blocked, and does afterwards
 waits()
 {

@@ -23,12 +23,7 @@ member()
 
 	table="0 $SECTORS linear /dev/nullb$1 0"
 	[ "$2" = lax ] || table="0 $SECTORS linear /dev/nullb$((5 + $1)) 0"
-	if [ -e "/dev/mapper/m$1" ]; then
-		dmsetup reload "m$1" --table "$table" && dmsetup suspend "m$1" &&
-			dmsetup resume "m$1"
-	else
-		dmsetup create "m$1" --table "$table"
-	fi
+	dm_table "m$1" "$table"
 }
 
 state()
@@ -123,15 +118,21 @@ one_refuses()
 	stop && return "$1"
 }
 
-# replacement_refuses: it fails, and is no trouble for others
-replacement_refuses()
+# replacing: a raid10 whose second member is being replaced, slowly
+replacing()
 {
 	array 10 --bitmap=none || return
 	echo 100 >/sys/block/md0/md/sync_speed_min
 	echo 100 >/sys/block/md0/md/sync_speed_max
 	mdadm --quiet /dev/md0 --add /dev/mapper/m2 &&
 		mdadm --quiet /dev/md0 --replace /dev/mapper/m1 --with /dev/mapper/m2 &&
-		until_true 10 grep -q recovery /proc/mdstat && member 2 strict &&
+		until_true 10 grep -q recovery /proc/mdstat
+}
+
+# replacement_refuses: it fails, and is no trouble for others
+replacement_refuses()
+{
+	replacing && member 2 strict &&
 		/job/block write /dev/md0 $BLOCK 1 && ! state 2 | grep -q faulty || return
 	/job/block write /dev/md0 $BLOCK 2 $CUT && state 2 | grep -q faulty &&
 		reads 2 /dev/md0 && all_well
@@ -142,13 +143,7 @@ replacement_refuses()
 # all_refuse_replacement: it does not fail
 all_refuse_replacement()
 {
-	array 10 --bitmap=none || return
-	echo 100 >/sys/block/md0/md/sync_speed_min
-	echo 100 >/sys/block/md0/md/sync_speed_max
-	mdadm --quiet /dev/md0 --add /dev/mapper/m2 &&
-		mdadm --quiet /dev/md0 --replace /dev/mapper/m1 --with /dev/mapper/m2 &&
-		until_true 10 grep -q recovery /proc/mdstat &&
-		member 0 strict && member 1 strict && member 2 strict || return
+	replacing && member 0 strict && member 1 strict && member 2 strict || return
 	invalid /job/block write /dev/md0 $BLOCK 2 $CUT && all_well &&
 		! state 2 | grep -q faulty
 	set -- $?

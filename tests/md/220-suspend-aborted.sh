@@ -19,11 +19,6 @@ members()
 	done
 }
 
-gone()
-{
-	! kill -0 "$1" 2>/dev/null
-}
-
 # io OP SECTOR: in the background, as $IO
 io()
 {

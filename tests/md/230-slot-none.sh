@@ -12,11 +12,6 @@ MB=48
 DATA=16384 # sectors: what comes before is metadata
 DELAY=2000 # ms, of a write behind it
 
-now_ms()
-{
-	awk '{ print int($1 * 1000) }' /proc/uptime
-}
-
 # slot_none LEVEL N OPTION...: a member fails, and leaves its slot while a write is held
 slot_none()
 {

@@ -13,11 +13,6 @@
 SECTORS=98304
 GOOD=3072
 
-gone()
-{
-	! kill -0 "$1" 2>/dev/null
-}
-
 # members MS: /dev/mapper/m0 to m2, whose writes take so long, and fail on the last one
 # where there are data
 members()

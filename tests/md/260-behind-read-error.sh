@@ -12,11 +12,6 @@ MB=48
 SECTORS=$((MB * 2048))
 BAD=/sys/kernel/config/nullb/nullb0/badblocks
 
-gone()
-{
-	! kill -0 "$1" 2>/dev/null
-}
-
 state()
 {
 	echo "$2" >"/sys/block/md0/md/dev-$1/state"
