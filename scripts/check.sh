@@ -4,7 +4,7 @@
 # check.sh KERNEL [VM]: every quick test. Lint, litmus and the model, then the controls
 # of the harness, guests that must be found failed; if all that is good, on the x86
 # kernel in QEMU the KUnit tests and the meter's controls, and in UML the
-# functional tests of tests/md.
+# functional tests of tests/md, several guests at a time.
 #
 # With VM, uml-debug, only the tests of tests/md, on that kernel. TESTS="010 030" in
 # the environment: only those of them. What a guest left is in
@@ -26,12 +26,6 @@ failed()
 {
 	FAILED=$((FAILED + 1))
 	echo "not ok - $*"
-}
-
-skipped()
-{
-	SKIPPED=$((SKIPPED + 1))
-	echo "ok - $* # SKIP"
 }
 
 # summary: the last line, and the end
@@ -119,33 +113,88 @@ control_config()
 	END
 }
 
-# functional KERNEL VM FILE
+# functional KERNEL VM FILE: prints its results
 functional()
 {
-	local name=${3##*/} out line t0=$SECONDS rc=0 bad=$FAILED more=()
+	local name=${3##*/} out t0=$SECONDS rc=0 more=()
 
 	name=${name%.sh}
 	out=$BUILD/$1/$2/check/$name
-	log "$2: $name: $(sed -n 's/^# This test will //p' "$3" | head -n 1)..."
 	[[ $2 != *-* ]] || more=(--timeout 3000 --set LONG=1)
 	more+=(--cpus "$(word "$3" cpus | grep . || echo 2)")
-	"$TOP/scripts/vm.sh" --out "$out" --timeout 420 --mem 2560 "${more[@]}" --set VARIANT=percpu "$1" "$2" "$3" || rc=$?
-	while IFS= read -r line; do
-		case $line in
-		"ok "*) passed "$2 $name: ${line#ok * }" ;;
-		"not ok "*) failed "$2 $name: ${line#not ok * }" ;;
-		esac
-	done < <(cat "$out/results/ktap" 2>/dev/null)
+	"$TOP/scripts/vm.sh" --out "$out" --timeout 420 --mem $GUEST_MB "${more[@]}" --set VARIANT=percpu "$1" "$2" "$3" || rc=$?
+	sed -nE "s/^(ok|not ok) [0-9]* *(- )?/\\1 - $2 $name: /p" "$out/results/ktap" 2>/dev/null || true
 	case $rc in
 	0) ;;
-	4) skipped "$2 $name: $(<"$out/verdict")" ;;
+	4) echo "ok - $2 $name: $(<"$out/verdict") # SKIP" ;;
 	*)
-		((FAILED > bad)) || failed "$2 $name: $(<"$out/verdict")"
+		grep -q "^not ok" "$out/results/ktap" 2>/dev/null ||
+			echo "not ok - $2 $name: $(<"$out/verdict")"
 		echo "# $(<"$out/verdict"); see ${out#"$TOP"/}/console, whose end is:"
 		tail -n 25 "$out/console" | sed 's/^/# /'
 		;;
 	esac
 	echo "# $2 $name: $((SECONDS - t0)) s"
+}
+
+# RUNNING[PID] of a test: what it prints goes there
+declare -A RUNNING=()
+GUEST_MB=2560
+trap 'for PID in "${!RUNNING[@]}"; do kill -INT -- "-$PID" 2>/dev/null; done' EXIT
+
+# start KERNEL VM FILE: a test, in a process group of its own
+start()
+{
+	local log=$BUILD/$1/$2/check/${3##*/}
+
+	log=${log%.sh}.log
+	mkdir -p "${log%/*}"
+	log "$2: $(basename "$3" .sh): $(sed -n 's/^# This test will //p' "$3" | head -n 1)..."
+	set -m
+	functional "$@" >"$log" 2>&1 &
+	set +m
+	RUNNING[$!]=$log
+}
+
+# reap LEFT: count what tests said that have ended, until no more than LEFT run
+reap()
+{
+	local line pid
+
+	while ((${#RUNNING[@]} > $1)); do
+		wait -n -p pid "${!RUNNING[@]}" || failed "$(basename "${RUNNING[$pid]}" .log): exit status $?"
+		while IFS= read -r line; do
+			case $line in
+			"ok - "*" # SKIP") SKIPPED=$((SKIPPED + 1)) ;;
+			"ok - "*) PASSED=$((PASSED + 1)) ;;
+			"not ok - "*) FAILED=$((FAILED + 1)) ;;
+			esac
+			echo "$line"
+		done <"${RUNNING[$pid]}"
+		unset "RUNNING[$pid]"
+	done
+}
+
+# functionals KERNEL VM FILE...: as many at a time as there are CPUs and memory for, but
+# those that compare times one by one
+functionals()
+{
+	local kernel=$1 vm=$2 file n
+
+	shift 2
+	n=$(awk -v mb=$GUEST_MB '/^MemAvailable:/ { print int($2 / 1024 / mb) }' /proc/meminfo)
+	n=$((n > $(nproc) ? $(nproc) : n))
+	for file; do
+		[[ -z $(word "$file" alone) ]] || continue
+		reap $((n > 1 ? n - 1 : 0))
+		start "$kernel" "$vm" "$file"
+	done
+	reap 0
+	for file; do
+		[[ -n $(word "$file" alone) ]] || continue
+		start "$kernel" "$vm" "$file"
+		reap 0
+	done
 }
 
 main()
@@ -197,13 +246,11 @@ main()
 		}
 		build_guest "$kernel" qemu
 		tap "$TOP/tests/c2c/members.sh" "$BUILD/$kernel/qemu/stock"
-		functional "$kernel" qemu "$TOP/tests/md/060-kunit.sh"
+		functionals "$kernel" qemu "$TOP/tests/md/060-kunit.sh"
 		log "the controls of the meter"
 		tap "$TOP/scripts/c2c.sh" "$kernel" control
 	fi
-	for file in "${tests[@]}"; do
-		functional "$kernel" "$vm" "$file"
-	done
+	functionals "$kernel" "$vm" "${tests[@]}"
 
 	summary
 }

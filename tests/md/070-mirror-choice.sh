@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
+# alone: it compares times
 #
 # This test will read from mirrors that are equal, one slower than the other, and
 # one that hangs for a while, on both sets: how the reads are shared out, how many

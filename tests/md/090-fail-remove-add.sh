@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
+# alone: it compares times
 #
 # This test will fail, remove and add a member without a pause under load, TURNS
 # times at each level, on both sets: as few EBUSY as stock.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
+# alone: it compares times
 #
 # This test will fail a member that holds I/O, on both sets, and see that it stays in
 # its slot until the I/O ends and leaves it then, while the array goes on.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
+# alone: it compares times
 #
 # This test will let 1000 reads fail, of which each freezes the array to be repeated and
 # mended, on both sets: it takes no longer than with stock.

@@ -67,13 +67,21 @@ cut()
 	until_true 20 umount /mnt && stop && remove_tables "$1" && power 1 "$1"
 }
 
+# mount_settled FS: mount it, with a journal of the array that holds nothing. Else its
+# replay can need more stripes than there are, and waits for ever, on stock too.
+mount_settled()
+{
+	mdadm --quiet --readonly /dev/md0 && mdadm --quiet --readwrite /dev/md0 &&
+		mount -t "$1" /dev/md0 /mnt
+}
+
 # mkfs_mount FS
 mkfs_mount()
 {
 	case $1 in
 	ext4) mkfs.ext4 -q -F -E lazy_itable_init=0 -J size=8 /dev/md0 ;;
 	xfs) mkfs.xfs -q -f /dev/md0 ;;
-	esac && mount -t "$1" /dev/md0 /mnt
+	esac && mount_settled "$1"
 }
 
 # after FS: the journal before it is replayed; what was acknowledged; the rest
@@ -94,7 +102,7 @@ after()
 	ext4) e2fsck -fn /dev/md0 >/tmp/fsck 2>&1 ;;
 	xfs) xfs_repair -n /dev/md0 >/tmp/fsck 2>&1 ;;
 	esac || { cat /tmp/fsck; return 1; }
-	mount -t "$1" /dev/md0 /mnt
+	mount_settled "$1"
 }
 
 # cuts VARIANT CUTS FS LEVEL N OPTION...: BAD of $N, EARLY commits, ACKED records; on
@@ -110,7 +118,8 @@ cuts()
 	md_use "$variant" && modprobe dm-mod && modprobe dm-delay && modprobe "$fs" || return
 	power 1 "$n" && tables 15 "$n" || return
 	# shellcheck disable=SC2046 # words
-	create "$level" "$@" --raid-devices="$raid" $(disks "$raid" /dev/mapper/m) && mkfs_mount "$fs" || return
+	create "$level" "$@" --raid-devices="$raid" $(disks "$raid" /dev/mapper/m) && idle 60 &&
+		mkfs_mount "$fs" || return
 	BAD=0 EARLY=0 ACKED=0 t0=$(date +%s)
 	for i in $(seq "$cuts"); do
 		rm -f /tmp/acks
