@@ -121,7 +121,8 @@ main()
 		seconds=$((n * (runtime + 2) + 4 * rounds * (dbench + 10)))
 	elif [[ $rw == resync ]]; then
 		build_guest "$kernel" "$vm" gnuplot:gnuplot-nox
-		extra=(--mem 4096)
+		# The disks are in memory: half of what there is, and they take a while.
+		extra=(--mem "$(awk '/^MemAvailable:/ { mb = int($2 / 2048); print mb > 12288 ? 12288 : mb }' /proc/meminfo)")
 		n=$(($(wc -w <<<"$levels") * 8 * 2 * rounds))
 		seconds=$((n * (runtime + 2)))
 	else

@@ -13,7 +13,8 @@
 . /lib.sh
 
 TSV=/results/bench.tsv
-DISK_MB=512
+# Five disks in three quarters of the memory
+DISK_MB=$(awk '/^MemTotal:/ { print int($2 / 1024 * 3 / 4 / 5 / 64) * 64 }' /proc/meminfo)
 
 # row ROUND WHAT VARIANT JOBS FIGURE
 row()
@@ -21,9 +22,17 @@ row()
 	printf '%s\t%s\t%s\t%s\t%s\n' "$@" >>$TSV
 }
 
-uptime()
+# said TEXT: when the kernel last said it, in ms
+said()
 {
-	awk '{ print $1 }' /proc/uptime
+	dmesg | sed -n "s/^\[ *\([0-9]*\)\.\([0-9]\{3\}\)[0-9]*\] $1$/\1\2/p" | tail -n 1
+}
+
+# stamp: now, by that clock
+stamp()
+{
+	echo "resync: stamp" >/dev/kmsg
+	said "resync: stamp"
 }
 
 # ios: that md0 has done
@@ -77,33 +86,38 @@ before()
 	esac
 }
 
-# sync_speed WHAT: for RUNTIME seconds or to its end; sets KBS, and IOPS of others
-# meanwhile
+# sync_speed WHAT: for RUNTIME seconds or to its end; sets KBS, by what md says of its
+# begin and its end, and IOPS of others meanwhile
 sync_speed()
 {
-	local t0 t n at=0 now i=0
+	local t0 t n at=0 begin end="" now i=0
 
 	md sync_speed_max 4000000 && md sync_speed_min 4000000 && before "$1" || return
 	n=$(ios)
-	t0=$(uptime)
+	t0=$(stamp)
 	start "$1" || return
 	while [ $i -lt $((RUNTIME * 20)) ]; do
 		usleep 50000
 		i=$((i + 1))
 		now=$(md sync_completed)
-		t=$(uptime)
 		case $now in
 		none | delayed) ;;
 		*) at=${now%% *}; continue ;;
 		esac
-		# Over: all of it, at a time that is known to a twentieth of a second.
 		md_is sync_action idle || continue
 		at=$(($(cat /sys/block/md0/md/component_size) * 2))
+		end=$(said "md: md0: .* done.")
 		break
 	done
-	IOPS=$(awk -v n="$n" -v t="$t" -v t0="$t0" '{ print int(($1 + $5 - n) / (t - t0)) }' /sys/block/md0/stat)
-	[ "$at" -gt 0 ] || { echo "# $1: nothing was done"; cat /proc/mdstat; return 1; }
-	KBS=$(awk -v at="$at" -v t="$t" -v t0="$t0" 'BEGIN { print int(at / 2 / (t - t0)) }')
+	t=$(stamp)
+	IOPS=$(awk -v n="$n" -v ms=$((t - t0)) '{ print int(($1 + $5 - n) * 1000 / ms) }' /sys/block/md0/stat)
+	begin=$(said "md: .* of RAID array md0")
+	if [ "$at" = 0 ] || [ "${begin:-0}" -lt "$t0" ]; then
+		echo "# $1: nothing was done"
+		cat /proc/mdstat
+		return 1
+	fi
+	KBS=$((at * 500 / (${end:-$t} - begin)))
 	end "$1"
 }
 
@@ -158,9 +172,10 @@ for level in $LEVELS; do
 	esac
 done
 echo 1 >/proc/sys/kernel/printk
-ramdisks 5 $DISK_MB || exit
+echo Y >/sys/module/printk/parameters/time
+ramdisks 5 "$DISK_MB" || exit
 for d in $(disks 5); do
-	dd if=/dev/zero of="$d" bs=1M count=$DISK_MB 2>/dev/null
+	dd if=/dev/zero of="$d" bs=1M count="$DISK_MB" 2>/dev/null
 done
 about
 # shellcheck disable=SC2086 # words

@@ -118,8 +118,8 @@ cuts()
 	md_use "$variant" && modprobe dm-mod && modprobe dm-delay && modprobe "$fs" || return
 	power 1 "$n" && tables 15 "$n" || return
 	# shellcheck disable=SC2046 # words
-	create "$level" "$@" --raid-devices="$raid" $(disks "$raid" /dev/mapper/m) && idle 60 &&
-		mkfs_mount "$fs" || return
+	create "$level" "$@" --raid-devices="$raid" $(disks "$raid" /dev/mapper/m) &&
+		{ [ "$level" = 0 ] || idle 60; } && mkfs_mount "$fs" || return
 	BAD=0 EARLY=0 ACKED=0 t0=$(date +%s)
 	for i in $(seq "$cuts"); do
 		rm -f /tmp/acks

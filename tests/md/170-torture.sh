@@ -68,14 +68,15 @@ discards()
 }
 
 # Sectors that nobody writes but what mends them, on two members, never both copies; each
-# fails once. A check would find most of them first.
+# fails once. A check would find most of them first. A recovery reads 64 KiB from one
+# member, and then page by page: with two such sectors in it the second page is lost.
 errors()
 {
 	for i in 0 1; do
 		awk -v member=$i -v seed="$(tr -d ' .' </proc/uptime)" 'BEGIN {
 			srand(seed + member)
 			for (i = 0; i < 20; i++) {
-				s = (31 + int(rand() * 6)) * 2048 + int(rand() * 128) * 16 + member * 8
+				s = 31 * 2048 + int(rand() * 6 * 16) * 128 + member * 8
 				printf "+%d-%d\n", s, s
 			}
 		}' | while read -r range; do
