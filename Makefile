@@ -3,7 +3,7 @@
 
 KERNEL ?= $(shell awk '!/^\#/ && NF { print $$1; exit }' kernels)
 VM ?= uml
-export KERNEL VM LEVELS DBENCH JOBS DEPTH RUNTIME ROUNDS RW VCPUS VARIANTS BITMAP IOS TESTS KSRC KDIR MIRROR
+export KERNEL VM LEVELS DBENCH JOBS DEPTH RUNTIME ROUNDS RW VCPUS VARIANTS BITMAP IOS TESTS LONG KSRC KDIR MIRROR
 
 .PHONY: help bench check check-long c2c modules kernel fetch edit refresh litmus spin lint clean
 .NOTPARALLEL:
@@ -45,9 +45,10 @@ clean:
 #: make c2c        stores to shared cache lines and instructions per I/O, by
 #:                 function, stock and percpu; prints a table, and a model of
 #:                 the IOPS on up to 128 CPUs; writes build/c2c
-#: make check      every quick test; TESTS="010 020" runs only those of tests/md
-#: make check-long the functional tests on a kernel with KASAN and lockdep; also
-#:                 with TESTS=
+#: make check      every quick test; TESTS="010 020" runs only those of tests/md,
+#:                 LONG=1 the long form of those that have one
+#: make check-long the functional tests, long, on a kernel with KASAN and lockdep;
+#:                 also with TESTS=
 #: make lint       the static part of check
 #: make litmus     the memory-model part of check
 #: make spin       the state-space part of check, whole: 3 minutes

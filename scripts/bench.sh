@@ -33,24 +33,6 @@ plot()
 	END
 }
 
-# build_serial KERNEL VM: stock with one flush at a time; prints its md-mod.ko
-build_serial()
-{
-	local dir=$BUILD/$1/serial out=$BUILD/$1/$2/serial args=()
-
-	rm -rf "$dir"
-	cp -r "$BUILD/$1/stock" "$dir"
-	patch --quiet --directory="$dir" --strip=3 <"$TOP/tests/bench/one-at-a-time.patch" ||
-		die "tests/bench/one-at-a-time.patch does not apply"
-	[[ $2 != uml* ]] || args=(ARCH=um)
-	rm -rf "$out"
-	cp -rs "$dir" "$out"
-	run_logged "$out.log" "building one flush at a time" \
-		make -C "$("$TOP/scripts/kernel.sh" "$1" "$2")/build" "M=$out" "-j$NCPU" "${args[@]}" modules
-	strip --strip-debug "$out/md-mod.ko"
-	echo "$out/md-mod.ko"
-}
-
 # tables TSV SUMMARY ROUNDS ABOUT TITLE [BASE...]
 tables()
 {
@@ -115,7 +97,7 @@ main()
 	lock "run${BUILD//\//-}"
 	if [[ $rw == fsync ]]; then
 		build_guest "$kernel" "$vm" gnuplot:gnuplot-nox patch:patch
-		extra=(--file "$(build_serial "$kernel" "$vm")"
+		extra=(--file "$(build_patched "$kernel" "$vm" stock "$TOP/tests/bench/one-at-a-time.patch")/md-mod.ko"
 			--file /usr/share/dbench/client.txt --set "DBENCH=$dbench" --mem 8192)
 		n=$(($(wc -w <<<"$levels") * n * 4 * rounds))
 		seconds=$((n * (runtime + 2) + 4 * rounds * (dbench + 10)))

@@ -6,26 +6,55 @@
 # kernel in QEMU the KUnit tests and the meter's controls, and in UML the
 # functional tests of tests/md, several guests at a time.
 #
-# With VM, uml-debug, only the tests of tests/md, on that kernel. TESTS="010 030" in
-# the environment: only those of them. What a guest left is in
+# With VM, uml-debug, only the tests of tests/md, on that kernel, and the long form of
+# those that have one, as with LONG=1. TESTS="010 030" in the environment: only those
+# of them. What a guest left is in
 # build/KERNEL/VM/check/TEST. Ends with "N passed, N failed, N skipped";
 # exit status 1 if one failed.
 
+# shellcheck disable=SC2317 # much is called by name
 # shellcheck source=scripts/lib.sh
 . "${BASH_SOURCE[0]%/*}/lib.sh"
 
 PASSED=0 FAILED=0 SKIPPED=0
+GUEST_MB=2560
+# RUNNING[PID] of what runs: its output goes there
+declare -A RUNNING=()
+trap 'for PID in "${!RUNNING[@]}"; do kill -INT -- "-$PID" 2>/dev/null; done' EXIT
 
-passed()
+# start NAME COMMAND...: as soon as there is room, in a process group of its own. It
+# prints its results, "ok - ..." and "not ok - ...", and fails for nothing but itself
+start()
 {
-	PASSED=$((PASSED + 1))
-	echo "ok - $*"
+	local log=$BUILD/check/$1.log
+
+	reap $((LANES - 1))
+	shift
+	set -m
+	"$@" >"$log" 2>&1 &
+	set +m
+	RUNNING[$!]=$log
 }
 
-failed()
+# reap LEFT: count and show what those said that have ended, until no more than LEFT run
+reap()
 {
-	FAILED=$((FAILED + 1))
-	echo "not ok - $*"
+	local line pid rc
+
+	while ((${#RUNNING[@]} > $1)); do
+		rc=0
+		wait -n -p pid "${!RUNNING[@]}" || rc=$?
+		((rc == 0)) || echo "not ok - $(basename "${RUNNING[$pid]}" .log): exit status $rc" >>"${RUNNING[$pid]}"
+		while IFS= read -r line; do
+			case $line in
+			"ok - "*" # SKIP") SKIPPED=$((SKIPPED + 1)) ;;
+			"ok - "*) PASSED=$((PASSED + 1)) ;;
+			"not ok - "*) FAILED=$((FAILED + 1)) ;;
+			esac
+			echo "$line"
+		done <"${RUNNING[$pid]}"
+		unset "RUNNING[$pid]"
+	done
 }
 
 # summary: the last line, and the end
@@ -36,23 +65,23 @@ summary()
 	exit $((FAILED > 0))
 }
 
-# tap COMMAND...: count the results that it prints
+# tap COMMAND...: the results of a command that says TAP
 tap()
 {
-	local line plan=0 n=0 bad=$FAILED rc=0 out=$BUILD/tap.out
+	local line plan=0 n=0 bad=0 rc=0 out
 
-	"$@" >"$out" || rc=$?
+	out=$("$@") || rc=$?
 	while IFS= read -r line; do
 		case $line in
 		1..*) plan=${line#1..} ;;
-		"ok "*) n=$((n + 1)); passed "${line#ok * - }" ;;
-		"not ok "*) n=$((n + 1)); failed "${line#not ok * - }" ;;
+		"ok "*) n=$((n + 1)); echo "ok - ${line#ok * - }" ;;
+		"not ok "*) n=$((n + 1)) bad=1; echo "not ok - ${line#not ok * - }" ;;
 		"TAP version"*) ;;
 		*) echo "$line" ;;
 		esac
-	done <"$out"
-	((n > 0 && n == plan)) || failed "${1##*/}: $n of $plan results"
-	((rc == 0 || FAILED > bad)) || failed "${1##*/}: exit status $rc"
+	done <<<"$out"
+	((n > 0 && n == plan)) || echo "not ok - ${1##*/}: $n of $plan results"
+	((rc == 0 || bad)) || echo "not ok - ${1##*/}: exit status $rc"
 }
 
 # word FILE NAME: what a test's head says of itself
@@ -79,9 +108,9 @@ control()
 	*) set=1 ;;
 	esac
 	if [[ -n $want && $got == "$want"* && $rc == "$set" ]]; then
-		passed "control $name: $got"
+		echo "ok - control $name: $got"
 	else
-		failed "control $name: '$got' and status $rc, but '$want' was expected"
+		echo "not ok - control $name: '$got' and status $rc, but '$want' was expected"
 	fi
 }
 
@@ -98,9 +127,9 @@ control_config()
 		! "$TOP/scripts/kernel.sh" --check-config "$dir/config" "$dir/fragment" >/dev/null ||
 			got=holds
 		if [[ $got == "$want" ]]; then
-			passed "control config: $got: $line"
+			echo "ok - control config: $got: $line"
 		else
-			failed "control config: $got: $line"
+			echo "not ok - control config: $got: $line"
 		fi
 	done <<-END
 		holds CONFIG_HERE=y
@@ -120,9 +149,9 @@ functional()
 
 	name=${name%.sh}
 	out=$BUILD/$1/$2/check/$name
-	[[ $2 != *-* ]] || more=(--timeout 3000 --set LONG=1)
+	[[ $2 != *-* && -z ${LONG:-} ]] || more=(--timeout 3000 --set LONG=1)
 	more+=(--cpus "$(word "$3" cpus | grep . || echo 2)")
-	"$TOP/scripts/vm.sh" --out "$out" --timeout 420 --mem $GUEST_MB "${more[@]}" --set VARIANT=percpu "$1" "$2" "$3" || rc=$?
+	"$TOP/scripts/vm.sh" --out "$out" --timeout 420 --mem "$GUEST_MB" "${more[@]}" --set VARIANT=percpu "$1" "$2" "$3" || rc=$?
 	sed -nE "s/^(ok|not ok) [0-9]* *(- )?/\\1 - $2 $name: /p" "$out/results/ktap" 2>/dev/null || true
 	case $rc in
 	0) ;;
@@ -137,69 +166,32 @@ functional()
 	echo "# $2 $name: $((SECONDS - t0)) s"
 }
 
-# RUNNING[PID] of a test: what it prints goes there
-declare -A RUNNING=()
-GUEST_MB=2560
-trap 'for PID in "${!RUNNING[@]}"; do kill -INT -- "-$PID" 2>/dev/null; done' EXIT
-
-# start KERNEL VM FILE: a test, in a process group of its own
-start()
+# test_one KERNEL VM FILE
+test_one()
 {
-	local log=$BUILD/$1/$2/check/${3##*/}
-
-	log=${log%.sh}.log
-	mkdir -p "${log%/*}"
 	log "$2: $(basename "$3" .sh): $(sed -n 's/^# This test will //p' "$3" | head -n 1)..."
-	set -m
-	functional "$@" >"$log" 2>&1 &
-	set +m
-	RUNNING[$!]=$log
+	mkdir -p "$BUILD/$1/$2/check"
+	start "$2-$(basename "$3" .sh)" functional "$@"
 }
 
-# reap LEFT: count what tests said that have ended, until no more than LEFT run
-reap()
+# tests KERNEL VM FILE...: those that compare times one by one, at the end
+tests()
 {
-	local line pid
-
-	while ((${#RUNNING[@]} > $1)); do
-		wait -n -p pid "${!RUNNING[@]}" || failed "$(basename "${RUNNING[$pid]}" .log): exit status $?"
-		while IFS= read -r line; do
-			case $line in
-			"ok - "*" # SKIP") SKIPPED=$((SKIPPED + 1)) ;;
-			"ok - "*) PASSED=$((PASSED + 1)) ;;
-			"not ok - "*) FAILED=$((FAILED + 1)) ;;
-			esac
-			echo "$line"
-		done <"${RUNNING[$pid]}"
-		unset "RUNNING[$pid]"
-	done
-}
-
-# functionals KERNEL VM FILE...: as many at a time as there are CPUs and memory for, but
-# those that compare times one by one
-functionals()
-{
-	local kernel=$1 vm=$2 file n
+	local kernel=$1 vm=$2 file
 
 	shift 2
-	n=$(awk -v mb=$GUEST_MB '/^MemAvailable:/ { print int($2 / 1024 / mb) }' /proc/meminfo)
-	n=$((n > $(nproc) ? $(nproc) : n))
 	for file; do
-		[[ -z $(word "$file" alone) ]] || continue
-		reap $((n > 1 ? n - 1 : 0))
-		start "$kernel" "$vm" "$file"
+		[[ -n $(word "$file" alone) ]] || test_one "$kernel" "$vm" "$file"
 	done
 	reap 0
 	for file; do
-		[[ -n $(word "$file" alone) ]] || continue
-		start "$kernel" "$vm" "$file"
-		reap 0
+		[[ -z $(word "$file" alone) ]] || { test_one "$kernel" "$vm" "$file"; reap 0; }
 	done
 }
 
 main()
 {
-	local kernel vm file t tests=()
+	local kernel vm file t files=()
 
 	[[ ${1:-} != -h && ${1:-} != --help ]] || { usage; exit; }
 	kernel=${1:-}
@@ -209,48 +201,51 @@ main()
 	for t in ${TESTS:-}; do
 		file=$(find "$TOP/tests/md" -name "$t*.sh")
 		[[ -f $file ]] || die "TESTS: $t is not one test of tests/md: $(cd "$TOP/tests/md" && echo *.sh)"
-		tests+=("$file")
+		files+=("$file")
 	done
 
 	unset KDIR
 	ksrc_check "$kernel"
-	mkdir -p "$BUILD"
+	rm -rf "$BUILD/check"
+	mkdir -p "$BUILD/check"
 	lock "run${BUILD//\//-}"
-	if ((${#tests[@]} > 0)) || [[ $vm != uml ]]; then
+	# Guests wait, too: half as many again as there are CPUs.
+	LANES=$(awk -v mb="$GUEST_MB" -v most=$((NCPU * 3 / 2)) '/^MemAvailable:/ {
+		n = int($2 / 1024 / mb); print n < 1 ? 1 : n > most ? most : n }' /proc/meminfo)
+	if ((${#files[@]} > 0)) || [[ $vm != uml ]]; then
 		build_guest "$kernel" "$vm"
-		((${#tests[@]} > 0)) || tests=("$TOP"/tests/md/*.sh)
+		((${#files[@]} > 0)) || files=("$TOP"/tests/md/*.sh)
 	else
-		tests=("$TOP"/tests/md/*.sh)
+		files=("$TOP"/tests/md/*.sh)
 		# shellcheck disable=SC2046 # words
 		need "${NEED_BUILD[@]}" $(need_vm qemu) shellcheck:shellcheck gnuplot:gnuplot-nox \
 			objdump:binutils pahole:dwarves spin:spin
-		log lint
-		tap "$TOP/scripts/lint.sh" "$kernel"
-		log litmus
-		tap "$TOP/scripts/litmus.sh" "$kernel"
-		log "the states of the barrier"
-		tap "$TOP/scripts/spin.sh" --quick
-		log "the model"
-		tap "$TOP/scripts/model.py" --check
+		log "lint, litmus, the states of the barrier, the model"
+		start lint tap "$TOP/scripts/lint.sh" "$kernel"
+		start litmus tap "$TOP/scripts/litmus.sh" "$kernel"
+		start spin tap "$TOP/scripts/spin.sh" --quick
+		start model tap "$TOP/scripts/model.py" --check
 		gcc -O2 -Wall -pthread -o "$BUILD/line" "$TOP/tests/bench/line.c"
-		tap "$BUILD/line" --check
+		start line tap "$BUILD/line" --check
+		reap 0
 		build_guest "$kernel" uml
 		log "the controls of the harness"
-		control_config
+		start config control_config
 		for file in "$TOP"/tests/meta/*.sh; do
-			control "$kernel" "$file"
+			start "meta-$(basename "$file" .sh)" control "$kernel" "$file"
 		done
+		reap 0
 		((FAILED == 0)) || {
 			log "failed above: the rest would be worth little, and is left out"
 			summary
 		}
 		build_guest "$kernel" qemu
-		tap "$TOP/tests/c2c/members.sh" "$BUILD/$kernel/qemu/stock"
-		functionals "$kernel" qemu "$TOP/tests/md/060-kunit.sh"
-		log "the controls of the meter"
-		tap "$TOP/scripts/c2c.sh" "$kernel" control
+		log "the meter's controls"
+		start members tap "$TOP/tests/c2c/members.sh" "$BUILD/$kernel/qemu/stock"
+		start meter tap "$TOP/scripts/c2c.sh" "$kernel" control
+		test_one "$kernel" qemu "$TOP/tests/md/060-kunit.sh"
 	fi
-	functionals "$kernel" "$vm" "${tests[@]}"
+	tests "$kernel" "$vm" "${files[@]}"
 
 	summary
 }

@@ -204,6 +204,24 @@ need_vm()
 	[[ $1 != qemu* ]] || echo qemu-system-x86_64:qemu-system-x86
 }
 
+# build_patched KERNEL VM SET PATCH: the modules of that set with one patch more, in
+# build/KERNEL/VM/SET-and-PATCH, whose name it prints
+build_patched()
+{
+	local name=$3-and-${4##*/} out args=()
+
+	name=${name%.patch}
+	out=$BUILD/$1/$2/$name
+	rm -rf "$out"
+	cp -r "$BUILD/$1/$3" "$out"
+	patch --quiet --directory="$out" --strip=3 <"$4" || die "${4#"$TOP"/} does not apply"
+	[[ $2 != uml* ]] || args=(ARCH=um)
+	run_logged "$out.log" "building $name" \
+		make -C "$("$TOP/scripts/kernel.sh" "$1" "$2")/build" "M=$out" "-j$NCPU" "${args[@]}" modules
+	strip --strip-debug "$out"/*.ko
+	echo "$out"
+}
+
 # build_guest KERNEL VM [PROGRAM:PACKAGE...]: all that a guest needs, and these
 build_guest()
 {

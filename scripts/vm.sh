@@ -26,7 +26,7 @@
 OUT='' CPUS=2 MEM=1280 TIMEOUT=300 SHOW='' PIN='' PLUGIN='' VARS=() FILES=()
 
 # The one list of what must not be on a guest's console.
-BAD='BUG:|WARNING:|Oops|Kernel panic|general protection|Call Trace:'
+BAD='(^|[^E])BUG:|WARNING:|Oops|Kernel panic|general protection|Call Trace:'
 BAD+='|INFO: (task|rcu).*(blocked|stall)|soft lockup|KASAN|KCSAN|UBSAN'
 BAD+='|unreferenced object|possible .*deadlock|refcount_t:|percpu ref .* <= 0'
 BAD+='|Segfault|segfault at|Out of memory:'

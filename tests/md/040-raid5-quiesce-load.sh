@@ -31,18 +31,17 @@ load_ends()
 	awk '/IOPS=/ { print "# " $0; n++ } END { exit n < 2 }' /tmp/fio.log
 }
 
-# loop COMMAND...: for a while; the first failure ends it
+# loop COMMAND...: for a while, three times at least; the first failure ends it
 loop()
 {
 	local end n=0
 
 	end=$(($(date +%s) + SECONDS_EACH))
-	while [ "$(date +%s)" -lt $end ]; do
+	until [ "$(date +%s)" -ge $end ] && [ $n -ge 3 ]; do
 		"$@" || return
 		n=$((n + 1))
 	done
 	echo "# $n times: $*"
-	[ $n -ge 3 ]
 }
 
 threads()

@@ -8,7 +8,7 @@
 # shellcheck source=tests/guest/lib.sh
 . /lib.sh
 
-TURNS=${TURNS:-25}
+TURNS=${TURNS:-10}
 [ -z "$LONG" ] || TURNS=200
 
 load()

@@ -2,11 +2,13 @@
 # shellcheck shell=dash
 #
 # This test will look for writes that go on while the metadata says that the array is
-# clean, and for raid10 that stands still, in modules where the code is slow in the
-# places that matter.
+# clean, for raid10 that stands still, for a member that is removed while a write is about
+# to use it, and for a raid5 that is freed while its workers use it, in modules where the
+# code is slow in the places that matter.
 #
 # SETS: which module sets, each with what it does, good or bad; the slow modules of a SET
-# are /job/slow-SET-MODULE.ko. PARTS: some of clean dirty backout.
+# are /job/slow-SET-MODULE.ko. PARTS: some of clean dirty backout
+# removal workers, the last one for a kernel with KASAN.
 
 # shellcheck source=tests/guest/lib.sh
 . /lib.sh
@@ -176,6 +178,39 @@ backout()
 	stop
 }
 
+# removal SET: a member that has failed stays in its slot while a write, which has found
+# it good, is about to be counted there
+removal()
+{
+	slow_member 0 2500 && md_use "$1" &&
+		create 1 --assume-clean --bitmap=none --raid-devices=2 /dev/nullb1 /dev/mapper/slow || return
+	# The one that keeps the member, until md has looked and seen that it cannot go.
+	write_now &
+	usleep 200000
+	echo 1 >/sys/module/raid1/parameters/widen
+	write_now &
+	usleep 200000
+	md dev-dm-0/state faulty || return
+	usleep 1400000
+	widen 3
+	md sync_action check
+	wait
+	no_array
+}
+
+# workers SET: an array is stopped while the workers that handled its last stripes return
+workers()
+{
+	md_use "$1" || return
+	for _ in 1 2 3; do
+		create 5 --assume-clean --bitmap=none --raid-devices=3 /dev/nullb0 /dev/nullb1 /dev/nullb2 &&
+			md group_thread_cnt 4 || return
+		echo 1 >/sys/module/raid456/parameters/widen
+		dd if=/dev/zero of=/dev/md0 bs=64k count=16 oflag=direct 2>/dev/null && stop || return
+		usleep 500000
+	done
+}
+
 # reads_move: one has ended, within 3 s
 reads_move()
 {
@@ -205,6 +240,7 @@ try modprobe dm-mod
 try modprobe dm-delay
 try null_disk 0 $MB
 try null_disk 1 $MB
+try null_disk 2 $MB
 for s in $SETS; do
 	try slow_set "slow-${s%:*}"
 	for part in $PARTS; do
