@@ -104,7 +104,7 @@ main()
 	elif [[ $rw == resync ]]; then
 		build_guest "$kernel" "$vm" gnuplot:gnuplot-nox
 		# The disks are in memory: half of what there is, and they take a while.
-		extra=(--mem "$(awk '/^MemAvailable:/ { mb = int($2 / 2048); print mb > 12288 ? 12288 : mb }' /proc/meminfo)")
+		extra=(--mem "$(awk '/^MemAvailable:/ { mb = int($2 / 2048); print (mb > 12288 ? 12288 : mb) }' /proc/meminfo)")
 		n=$(($(wc -w <<<"$levels") * 8 * 2 * rounds))
 		seconds=$((n * (runtime + 2)))
 	else

@@ -211,7 +211,7 @@ main()
 	lock "run${BUILD//\//-}"
 	# Guests wait, too: half as many again as there are CPUs.
 	LANES=$(awk -v mb="$GUEST_MB" -v most=$((NCPU * 3 / 2)) '/^MemAvailable:/ {
-		n = int($2 / 1024 / mb); print n < 1 ? 1 : n > most ? most : n }' /proc/meminfo)
+		n = int($2 / 1024 / mb); print (n < 1 ? 1 : n > most ? most : n) }' /proc/meminfo)
 	if ((${#files[@]} > 0)) || [[ $vm != uml ]]; then
 		build_guest "$kernel" "$vm"
 		((${#files[@]} > 0)) || files=("$TOP"/tests/md/*.sh)

@@ -37,18 +37,20 @@
  *
  *	uses things			if (pending == ...)		I
  * H	pending--			changes things
- *	if (frozen or 0) wake up	else sleep
+ *	if (frozen, or 0 and raised)	else sleep
+ *		wake up
  *
  * H is a full barrier, I acquires: what was used is used no more. The freeze
  * counts before it sleeps, in a wait queue that it has joined before, and H is
  * before the look at frozen and at the queue: it is woken up, or has seen H.
- * tests/litmus: md-barrier-drain-vs-put, md-barrier-wake-vs-put.
+ * Likewise at G. tests/litmus: md-barrier-drain-vs-put, md-barrier-wake-vs-put,
+ * md-barrier-wake-vs-raise.
  *
  *	array's thread, or end of I/O	freeze
  *
  *	pending++			queued				J
  * L	queued++			sum of pending, resync		I
- *	...				dequeued
+ * M	if (frozen) wake up		dequeued
  *	dequeued++
  * H	pending--			quiet if sum == queued - dequeued + extra
  *
@@ -56,8 +58,9 @@
  * and then seen as dequeued. One that is queued later is in the sum only. So
  * none makes up for another one that is still at work. What came in fast is
  * pending, and queued, before it is put from its fast count, and J comes after
- * those counts. tests/litmus: md-barrier-queue-vs-freeze,
- * md-barrier-dequeue-vs-freeze, md-barrier-lower-vs-freeze.
+ * those counts. M is a full barrier, as H. tests/litmus:
+ * md-barrier-queue-vs-freeze, md-barrier-dequeue-vs-freeze,
+ * md-barrier-lower-vs-freeze, md-barrier-wake-vs-queue.
  *
  *	write				freeze
  *
@@ -289,6 +292,9 @@ void md_barrier_exit(struct md_barrier *barrier)
 
 	md_barrier_enter_slow(barrier, MD_BARRIER_ALL, "exit");
 	cancel_delayed_work_sync(&barrier->fast_work);
+	/* For whoever is put to wake this up; F, as when frozen. */
+	WRITE_ONCE(barrier->frozen, barrier->frozen + 1);
+	smp_mb();
 	wait_event(barrier->wait, md_barrier_quiet(barrier, 0, true));
 	/* Whoever has put the last one may not have returned: it is under RCU. */
 	synchronize_rcu();
@@ -364,14 +370,16 @@ EXPORT_SYMBOL_GPL(md_barrier_get_nested);
 /* The part of md_barrier_put() for who has not come in fast. */
 void md_barrier_put_slow(struct md_barrier *barrier, unsigned int token)
 {
+	struct md_barrier_bucket *bucket = &barrier->bucket[token];
+
 	/* Until md_barrier_exit() can free it. */
 	rcu_read_lock();
 	/*
-	 * H: a full barrier. Pairs with I, and with joining the wait queue
-	 * before looking.
+	 * H: a full barrier. Pairs with I, with F and G, and with joining the
+	 * wait queue before looking.
 	 */
-	if (atomic_dec_and_test(&barrier->bucket[token].pending) ||
-	    READ_ONCE(barrier->frozen))
+	if ((atomic_dec_and_test(&bucket->pending) &&
+	     atomic_read(&bucket->raised)) || READ_ONCE(barrier->frozen))
 		md_barrier_wake(barrier);
 	rcu_read_unlock();
 }
@@ -401,9 +409,12 @@ void md_barrier_queue(struct md_barrier *barrier, unsigned int *token,
 	 */
 	smp_mb__before_atomic();
 	atomic_inc(&barrier->queued);
+	/* M: pairs with F, as H. */
+	smp_mb__after_atomic();
+	if (READ_ONCE(barrier->frozen))
+		md_barrier_wake(barrier);
 	if (fast)
 		md_barrier_put(barrier, fast);
-	md_barrier_wake(barrier);
 }
 EXPORT_SYMBOL_GPL(md_barrier_queue);
 
@@ -539,14 +550,19 @@ EXPORT_SYMBOL_GPL(md_barrier_raise_more);
 void md_barrier_lower(struct md_barrier *barrier, sector_t sector)
 {
 	struct md_barrier_bucket *bucket = md_barrier_bucket(barrier, sector);
+	int raised;
 
 	rcu_read_lock();
-	WARN_ON_ONCE(atomic_read(&bucket->raised) <= 0);
 	/* H: likewise, and before the I/O that it lets in, at E. */
-	smp_mb__before_atomic();
-	atomic_dec(&bucket->raised);
-	atomic_dec(&barrier->resync);
-	md_barrier_wake(barrier);
+	raised = atomic_dec_return(&bucket->raised);
+	WARN_ON_ONCE(raised < 0);
+	/*
+	 * Whom this lets go on: I/O, the next request, the end of the resync,
+	 * or a freeze. Nobody is woken up in vain, which may be at each request.
+	 */
+	if (atomic_dec_and_test(&barrier->resync) || !raised ||
+	    raised == barrier->depth - 1 || READ_ONCE(barrier->frozen))
+		md_barrier_wake(barrier);
 	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(md_barrier_lower);

@@ -86,38 +86,43 @@ before()
 	esac
 }
 
-# sync_speed WHAT: for RUNTIME seconds or to its end; sets KBS, by what md says of its
-# begin and its end, and IOPS of others meanwhile
+# done_kb: how far it is, of each member; nothing if none is under way
+done_kb()
+{
+	sed -n 's/.* = *[0-9.]*% (\([0-9]*\)\/.*/\1/p' /proc/mdstat
+}
+
+# sync_speed WHAT: from where it is under way, for RUNTIME seconds or to its end, which md
+# tells itself; sets KBS, and IOPS of others meanwhile. What it takes to begin, a grace
+# period with percpu, is no part of the speed.
 sync_speed()
 {
-	local t0 t n at=0 begin end="" now i=0
+	local t0 t n kb=0 at from=0 i=0
 
 	md sync_speed_max 4000000 && md sync_speed_min 4000000 && before "$1" || return
-	n=$(ios)
-	t0=$(stamp)
 	start "$1" || return
-	while [ $i -lt $((RUNTIME * 20)) ]; do
-		usleep 50000
+	while :; do
+		at=$(done_kb)
+		t=$(stamp)
+		if [ "${at:-0}" -gt 0 ]; then
+			[ "$from" -gt 0 ] || { from=$at t0=$t n=$(ios); }
+			kb=$at
+		elif [ "$from" -gt 0 ] && md_is sync_action idle; then
+			kb=$(cat /sys/block/md0/md/component_size)
+			t=$(said "md: md0: .* done.")
+			break
+		fi
 		i=$((i + 1))
-		now=$(md sync_completed)
-		case $now in
-		none | delayed) ;;
-		*) at=${now%% *}; continue ;;
-		esac
-		md_is sync_action idle || continue
-		at=$(($(cat /sys/block/md0/md/component_size) * 2))
-		end=$(said "md: md0: .* done.")
-		break
+		[ $i -lt $((RUNTIME * 20)) ] || break
+		usleep 50000
 	done
-	t=$(stamp)
-	IOPS=$(awk -v n="$n" -v ms=$((t - t0)) '{ print int(($1 + $5 - n) * 1000 / ms) }' /sys/block/md0/stat)
-	begin=$(said "md: .* of RAID array md0")
-	if [ "$at" = 0 ] || [ "${begin:-0}" -lt "$t0" ]; then
+	if [ "$from" = 0 ] || [ "$t" -le "$t0" ]; then
 		echo "# $1: nothing was done"
 		cat /proc/mdstat
 		return 1
 	fi
-	KBS=$((at * 500 / (${end:-$t} - begin)))
+	IOPS=$((($(ios) - n) * 1000 / ($(stamp) - t0)))
+	KBS=$(((kb - from) * 1000 / (t - t0)))
 	end "$1"
 }
 
