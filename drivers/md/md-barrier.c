@@ -292,8 +292,9 @@ void md_barrier_exit(struct md_barrier *barrier)
 
 	md_barrier_enter_slow(barrier, MD_BARRIER_ALL, "exit");
 	cancel_delayed_work_sync(&barrier->fast_work);
-	/* For whoever is put to wake this up; F, as when frozen. */
+	/* For good: so whoever is put wakes this up. */
 	WRITE_ONCE(barrier->frozen, barrier->frozen + 1);
+	/* F: as in md_barrier_stop(). */
 	smp_mb();
 	wait_event(barrier->wait, md_barrier_quiet(barrier, 0, true));
 	/* Whoever has put the last one may not have returned: it is under RCU. */

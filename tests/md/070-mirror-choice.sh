@@ -83,7 +83,7 @@ slower()
 			# Let it find out.
 			run 4 2 1 >/dev/null
 			for depth in 1.1 4.2 ${LONG:+1.2 32.1}; do
-				echo "$depth $variant $(run ${depth%.*} ${depth#*.} 1)" >>/tmp/slower
+				echo "$depth $variant $(run "${depth%.*}" "${depth#*.}" 1)" >>/tmp/slower
 			done
 			stop || return
 		done
