@@ -107,11 +107,20 @@ static struct md_barrier_bucket *md_barrier_bucket(struct md_barrier *barrier,
 	return &barrier->bucket[md_barrier_index(barrier, sector)];
 }
 
-static void md_barrier_wake(struct md_barrier *barrier)
+/**
+ * md_barrier_wake - wake up whoever waits on the barrier
+ * @barrier: the array's
+ *
+ * For users who wait on @wait of the barrier for something of their own, after
+ * that was changed. Has a full barrier, which pairs with that of
+ * prepare_to_wait(). Any context; does not sleep.
+ */
+void md_barrier_wake(struct md_barrier *barrier)
 {
 	if (wq_has_sleeper(&barrier->wait))
 		wake_up(&barrier->wait);
 }
+EXPORT_SYMBOL_GPL(md_barrier_wake);
 
 static bool md_barrier_interrupted(struct md_barrier *barrier)
 {
@@ -247,6 +256,19 @@ fail:
 }
 EXPORT_SYMBOL_GPL(md_barrier_init);
 
+static int md_barrier_set_frozen(struct md_barrier *barrier)
+{
+	int frozen;
+
+	spin_lock_irq(&barrier->lock);
+	frozen = barrier->frozen + 1;
+	WRITE_ONCE(barrier->frozen, frozen);
+	spin_unlock_irq(&barrier->lock);
+	/* F: pairs with E in md_barrier_get_slow(), and with H and M. */
+	smp_mb();
+	return frozen;
+}
+
 /*
  * Is nobody inside, but @extra that wait for this, and what is queued, if not
  * @queued_too?
@@ -293,9 +315,7 @@ void md_barrier_exit(struct md_barrier *barrier)
 	md_barrier_enter_slow(barrier, MD_BARRIER_ALL, "exit");
 	cancel_delayed_work_sync(&barrier->fast_work);
 	/* For good: so whoever is put wakes this up. */
-	WRITE_ONCE(barrier->frozen, barrier->frozen + 1);
-	/* F: as in md_barrier_stop(). */
-	smp_mb();
+	md_barrier_set_frozen(barrier);
 	wait_event(barrier->wait, md_barrier_quiet(barrier, 0, true));
 	/* Whoever has put the last one may not have returned: it is under RCU. */
 	synchronize_rcu();
@@ -444,7 +464,7 @@ EXPORT_SYMBOL_GPL(md_barrier_kick);
  * Once, before the first md_barrier_raise(). Sync thread only; sleeps for a
  * grace period, and until the I/O has ended that came in before.
  *
- * Return: 0, or -EINTR if MD_RECOVERY_INTR was set: whoever sets it wakes up
+ * Return: 0, or -EINTR if MD_RECOVERY_INTR was set: who stops the resync wakes up
  * the sync thread itself, not those who wait here.
  */
 int md_barrier_resync_begin(struct md_barrier *barrier)
@@ -558,8 +578,8 @@ void md_barrier_lower(struct md_barrier *barrier, sector_t sector)
 	raised = atomic_dec_return(&bucket->raised);
 	WARN_ON_ONCE(raised < 0);
 	/*
-	 * Whom this lets go on: I/O, the next request, the end of the resync,
-	 * or a freeze. Nobody is woken up in vain, which may be at each request.
+	 * Whom this lets go on: the end of the resync, I/O, the next request,
+	 * or a freeze. Not each time: the resync itself often waits.
 	 */
 	if (atomic_dec_and_test(&barrier->resync) || !raised ||
 	    raised == barrier->depth - 1 || READ_ONCE(barrier->frozen))
@@ -592,12 +612,7 @@ static void md_barrier_stop(struct md_barrier *barrier, int extra,
 	mddev_add_trace_msg(barrier->mddev, "md wait freeze");
 	/* Before the rest: I/O need not wait for the grace period. */
 	md_barrier_enter_slow(barrier, MD_BARRIER_ALL, "freeze");
-	spin_lock_irq(&barrier->lock);
-	frozen = barrier->frozen + 1;
-	WRITE_ONCE(barrier->frozen, frozen);
-	spin_unlock_irq(&barrier->lock);
-	/* F: pairs with E in md_barrier_get_slow(). */
-	smp_mb();
+	frozen = md_barrier_set_frozen(barrier);
 	wait_event_cmd(barrier->wait,
 		       md_barrier_quiet(barrier, extra, queued_too),
 		       barrier->flush_pending(barrier), do { } while (0));

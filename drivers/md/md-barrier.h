@@ -77,8 +77,8 @@ struct md_barrier_bucket {
  * @mddev: the array
  * @flush_pending: submits what was left to the array's thread to submit
  * @count: I/Os of a class that came in fast
- * @wait: everybody waits here. Woken up, among others, whenever something that
- *	kept I/O out is gone: may be used to wait for what changes before that
+ * @wait: everybody waits here. Users may do so for something of their own, and
+ *	call md_barrier_wake() when that has changed
  * @lock: for @frozen, @bucket->waiting, and to raise
  * @resync: requests of a resync in flight
  * @queued: how many were ever left to the array's thread, I/Os and requests
@@ -114,6 +114,7 @@ int __must_check md_barrier_init(struct md_barrier *barrier,
 				 int depth, unsigned long fast,
 				 void (*flush_pending)(struct md_barrier *));
 void md_barrier_exit(struct md_barrier *barrier);
+void md_barrier_wake(struct md_barrier *barrier);
 
 unsigned int md_barrier_get_slow(struct md_barrier *barrier, sector_t sector,
 				 enum md_barrier_class class);

@@ -110,6 +110,7 @@ sync_speed()
 		elif [ "$from" -gt 0 ] && md_is sync_action idle; then
 			kb=$(cat /sys/block/md0/md/component_size)
 			t=$(said "md: md0: .* done.")
+			t=${t:-0}
 			break
 		fi
 		i=$((i + 1))

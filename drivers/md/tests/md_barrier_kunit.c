@@ -125,6 +125,11 @@ static void call_drain(struct barrier_call *call)
 	md_barrier_drain(&call->ctx->barrier);
 }
 
+static void call_wait(struct barrier_call *call)
+{
+	wait_event(call->ctx->barrier.wait, atomic_read(&call->ctx->flushed));
+}
+
 static void call_exit(struct barrier_call *call)
 {
 	md_barrier_exit(&call->ctx->barrier);
@@ -446,6 +451,16 @@ static void barrier_resync_depth(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, barrier_waits(raise));
 	md_barrier_lower(&ctx->barrier, 0);
 	KUNIT_ASSERT_TRUE(test, barrier_ends(raise));
+
+	/* Two above the limit: it takes three to let the next one in. */
+	md_barrier_raise_more(&ctx->barrier, 0);
+	md_barrier_raise_more(&ctx->barrier, 0);
+	raise = barrier_start(test, call_raise, 0, 0);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_TRUE(test, barrier_waits(raise));
+		md_barrier_lower(&ctx->barrier, 0);
+	}
+	KUNIT_ASSERT_TRUE(test, barrier_ends(raise));
 	for (i = 0; i < DEPTH - 1; i++)
 		md_barrier_lower(&ctx->barrier, 0);
 	md_barrier_resync_end(&ctx->barrier);
@@ -515,18 +530,40 @@ static void barrier_resync_and_freeze(struct kunit *test)
 	md_barrier_resync_end(&ctx->barrier);
 }
 
+/* A user waits for something of its own, while the resync does not pause. */
+static void barrier_wakes_users(struct kunit *test)
+{
+	struct barrier_ctx *ctx = test->priv;
+	struct barrier_call *wait;
+
+	KUNIT_ASSERT_EQ(test, 0, md_barrier_resync_begin(&ctx->barrier));
+	KUNIT_ASSERT_EQ(test, 0, md_barrier_raise(&ctx->barrier, 0));
+	KUNIT_ASSERT_EQ(test, 0, md_barrier_raise(&ctx->barrier, 0));
+	wait = barrier_start(test, call_wait, 0, 0);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(wait));
+	atomic_set(&ctx->flushed, 1);
+	md_barrier_lower(&ctx->barrier, 0);
+	md_barrier_wake(&ctx->barrier);
+	KUNIT_ASSERT_TRUE(test, barrier_ends(wait));
+	md_barrier_lower(&ctx->barrier, 0);
+	md_barrier_resync_end(&ctx->barrier);
+}
+
 static void barrier_exit_waits(struct kunit *test)
 {
 	struct barrier_ctx *ctx = test->priv;
 	struct barrier_call *exit;
 	struct md_barrier unused = {};
-	unsigned int token;
+	unsigned int token, nested;
 
 	md_barrier_exit(&unused);
 	token = md_barrier_get(&ctx->barrier, 0, MD_BARRIER_SHARED);
+	nested = md_barrier_get_nested(&ctx->barrier, 0);
 	exit = barrier_start(test, call_exit, 0, 0);
 	KUNIT_EXPECT_TRUE(test, barrier_waits(exit));
 	md_barrier_put(&ctx->barrier, token);
+	KUNIT_EXPECT_TRUE(test, barrier_waits(exit));
+	md_barrier_put(&ctx->barrier, nested);
 	KUNIT_ASSERT_TRUE(test, barrier_ends(exit));
 	/* Twice is once: barrier_exit() does it again. */
 }
@@ -754,6 +791,7 @@ static struct kunit_case barrier_cases[] = {
 	KUNIT_CASE(barrier_resync_depth),
 	KUNIT_CASE(barrier_resync_interrupted),
 	KUNIT_CASE_SLOW(barrier_resync_and_freeze),
+	KUNIT_CASE(barrier_wakes_users),
 	KUNIT_CASE(barrier_exit_waits),
 	KUNIT_CASE_SLOW(barrier_under_load),
 	{}
